@@ -49,14 +49,23 @@ extension Loop.FolderSource {
 
         /// The kernel has dropped events, since too many waited (`fs.inotify.max_queued_events`). Look again at
         /// everything. New subfolders are watched by then. ``gone`` follows if the watched folder is not at its path.
+        ///
+        /// With ``Loop/FolderSource/Options/followsPath``, also: there is a folder at the path again, after ``gone``.
         case lookAgain
 
         /// A subfolder cannot be watched: what happens in it is not reported. The error is that of
         /// `inotify_add_watch`, `EACCES` or `ENOSPC` as a rule. If it is that of `opendir`, such as `EMFILE`, the
         /// folder is watched, but the folders in it are not; the path of the watched folder itself is empty.
+        ///
+        /// With ``Loop/FolderSource/Options/followsPath`` and an empty path, after ``gone``: the folder is there again,
+        /// but cannot be watched; or the last existing folder above its path cannot be. The source tries again when
+        /// something changes on the path. It does not learn that a limit leaves room again.
         case unwatched(Entry, LoopError)
 
         /// The watched folder itself was deleted, moved or unmounted. The last event: the source is invalid by then.
+        ///
+        /// With ``Loop/FolderSource/Options/followsPath`` the source stays valid. ``lookAgain`` follows once there is a
+        /// folder at the path; in the same call, if it is there already.
         case gone
 
         /// What the event is about; of a move, where it is now. Nil for ``lookAgain`` and ``gone``.
@@ -101,5 +110,24 @@ extension Loop.FolderSource {
 
         /// Report ``Loop/FolderSource/Event/modified(_:)``, at each write.
         public static let everyWrite = Options(rawValue: 4)
+
+        /// Wait, when the folder is gone, until there is one at the path again, and watch that:
+        /// ``Loop/FolderSource/Event/gone`` and then ``Loop/FolderSource/Event/lookAgain`` are reported.
+        ///
+        /// ```swift
+        /// let source = try Loop.FolderSource("/srv/inbox", options: .followsPath) { _, events in
+        ///     if events.contains(.lookAgain) { work() }  // another folder, with what it contains by now
+        /// }
+        /// ```
+        ///
+        /// - When the source is made, there must be a folder. Then any number may go and come, and the folders above
+        ///   them, too. While there is none, the source is valid, and keeps runs going.
+        /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
+        ///   make there wake the loop, but call no handler.
+        /// - A relative path counts from the folder that was current when the source was made.
+        /// - If the path is a symbolic link, a folder is looked for at the link, and after it has gone, at both: the
+        ///   link and what it named before. A link that is changed while its old folder is still there is not followed;
+        ///   nor is a folder found that comes where a new link points to already.
+        public static let followsPath = Options(rawValue: 8)
     }
 }

@@ -22,8 +22,9 @@ extension Loop {
     ///   then is reported as `created`. One that is moved away is no longer watched. Symbolic links to folders are not
     ///   followed; the path of the watched folder may be one.
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
-    /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid. If a folder above it is renamed, the
-    ///   source is still valid, but watches no new subfolder; once events are dropped, it is gone.
+    /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid; or, with ``Options/followsPath``, it
+    ///   waits until there is a folder at the path again. If a folder above it is renamed, the source is still valid,
+    ///   but watches no new subfolder; once events are dropped, it is gone.
     /// - *Where folders are moved while new ones are looked up*, some subfolders may not be watched at first. Once no
     ///   event waits, the source checks the whole tree; what it finds is `created`, and what is not there `deleted`. It
     ///   checks again after events that come meanwhile: where they never pause for as long as a check takes, it never
@@ -50,9 +51,9 @@ extension Loop {
         private let inotify: Descriptor
         private let process = ProcessMark.current
 
-        /// Guards `tree`. Another one than the item's, which must not be held while a large folder is listed.
+        /// Guards `follower`. Another one than the item's, which must not be held while a large folder is listed.
         private let treeLock = Lock(.leaf)
-        @exclusivity(unchecked) private var tree: FolderTree
+        @exclusivity(unchecked) private var follower: FolderFollower
 
         /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
         @exclusivity(unchecked) private var handler: Handler?
@@ -87,7 +88,7 @@ extension Loop {
             }
             let inotify = try System.makeInotify()
             do throws(LoopError) {
-                tree = try FolderTree(inotify, Array(path.utf8), options)
+                follower = try FolderFollower(inotify, Array(path.utf8), options)
             } catch {
                 System.close(inotify)
                 throw error
@@ -117,7 +118,7 @@ extension Loop {
         /// The number of folders that are watched, for tests and reports; 0 once the source is invalid. A user may have
         /// `fs.inotify.max_user_watches` of all sources and programs together. The kernel counts those of an invalid
         /// source until it is deallocated, unless the folder is gone.
-        public var watchCount: Int { isValid ? treeLock.withLock { tree.watchCount } : 0 }
+        public var watchCount: Int { isValid ? treeLock.withLock { follower.watchCount } : 0 }
 
         // MARK: Source1
 
@@ -129,7 +130,7 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            let (events, isGone) = treeLock.withLock { (tree.readEvents(), tree.isGone) }
+            let (events, isGone) = treeLock.withLock { (follower.readEvents(), follower.isGone) }
             guard !events.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
             if isGone { invalidate() }
             handler(self, events)

@@ -7,7 +7,8 @@ struct FolderTree {
     private static let slash = UInt8(ascii: "/")
 
     private let inotify: Descriptor
-    private let root: Path
+    /// Without links, and absolute.
+    let root: Path
     private let rootWatch: FolderWatch
     private let kinds: FolderNoticeKinds
     private let hasSubfolders: Bool
@@ -66,6 +67,7 @@ struct FolderTree {
         // A limit that is reached at once is the caller's to know; the watched folder itself must be readable.
         for case .unwatched(let entry, let error) in events
         where error.errno != System.accessDenied || entry.bytes.isEmpty {
+            for watch in paths.keys { System.removeWatch(watch, from: inotify) }
             throw error
         }
         events = []
@@ -75,6 +77,8 @@ struct FolderTree {
 
     /// The number of watches.
     var watchCount: Int { paths.count }
+
+    func has(_ watch: FolderWatch) -> Bool { paths[watch] != nil }
 
     // MARK: Reading
 

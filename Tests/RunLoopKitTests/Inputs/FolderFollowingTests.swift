@@ -1,0 +1,260 @@
+import Foundation
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Folders that go and come again. As in `FolderSourceTests`, the kernel has the events before the loop runs.
+@Suite(.timeBound) struct FolderFollowingTests {
+    private typealias Source = Loop.FolderSource
+
+    /// A temporary folder, in it three more, one in the other, a source for the innermost, and a log.
+    private final class Scene {
+        let scratch: String
+        let loop = Loop.inVirtualTime().0
+        let log = Log<Loop.FolderSource.Event>()
+        private(set) var source: Loop.FolderSource!
+
+        init(
+            _ options: Loop.FolderSource.Options = .followsPath, at name: String = "outer/inner/root",
+            _ prepare: (Scene) -> Void = { _ in }
+        ) throws {
+            var template = Array("\(NSTemporaryDirectory())/following-XXXXXX".utf8CString)
+            scratch = String(cString: mkdtemp(&template))
+            for name in ["outer", "outer/inner", "outer/inner/root"] { makeFolder(name) }
+            prepare(self)
+            source = try Loop.FolderSource(name.hasPrefix(".") ? name + path(name) : path(name), options: options) {
+                [log] _, events in
+                #expect(!events.isEmpty)
+                for event in events { log.add(event) }
+            }
+            loop.add(source)
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: scratch) }
+
+        func path(_ name: String) -> String {
+            name.hasPrefix(".") ? scratch + "/outer/inner/root" : "\(scratch)/\(name)"
+        }
+
+        func makeFolder(_ name: String) { #expect(mkdir(path(name), 0o755) == 0) }
+        func make(_ name: String) { #expect(mknod(path(name), S_IFREG | 0o644, 0) == 0) }
+        func move(_ old: String, to new: String) { #expect(rename(path(old), path(new)) == 0) }
+        func link(_ name: String, to target: String) { #expect(symlink(path(target), path(name)) == 0) }
+        func remove(_ name: String) { #expect(Glibc.remove(path(name)) == 0) }
+
+        /// What has happened since the last call.
+        func news() -> [String] {
+            let count = log.entries.count
+            _ = loop.run(mode: .default, for: .seconds(1))
+            return log.entries.dropFirst(count).map(\.description)
+        }
+    }
+
+    private static let gone = "the folder is gone"
+    private static let again = "look again at everything"
+
+    @Test(
+        "A folder that comes again is watched", arguments: [Source.Options.followsPath, [.followsPath, .subfolders]])
+    private func again(_ options: Source.Options) throws {
+        let scene = try Scene(options)
+        let root = "outer/inner/root"
+        scene.make(root + "/a")
+        scene.remove(root + "/a")
+        scene.remove(root)
+        #expect(scene.news() == ["created a", "deleted a", Self.gone])
+        #expect(scene.source.isValid && scene.news() == [])
+        // Others come and go beside it.
+        scene.make("outer/inner/other")
+        scene.makeFolder("outer/inner/roo")
+        #expect(scene.news() == [])
+        scene.makeFolder(root)
+        scene.make(root + "/b")
+        #expect(scene.news() == [Self.again])
+        #expect(scene.source.watchCount == 1)
+        scene.make(root + "/c")
+        scene.makeFolder(root + "/d")
+        scene.make(root + "/d/e")
+        let inner = options.contains(.subfolders) ? ["created d/e"] : []
+        #expect(scene.news() == ["created c", "created d/"] + inner)
+    }
+
+    @Test("It may be there again before the source looks, and go more than once")
+    func atOnce() throws {
+        let scene = try Scene()
+        let root = "outer/inner/root"
+        for _ in 0..<3 {
+            scene.remove(root)
+            scene.makeFolder(root)
+            scene.make(root + "/a")
+            #expect(scene.news() == [Self.gone, Self.again])
+            scene.make(root + "/b")
+            #expect(scene.news() == ["created b"])
+            scene.move(root, to: "elsewhere")
+            scene.make("elsewhere/c")
+            #expect(scene.news() == [Self.gone])
+            scene.move("elsewhere", to: root)
+            scene.make(root + "/d")
+            #expect(scene.news() == [Self.again])
+            for name in "abcd" { scene.remove("\(root)/\(name)") }
+            #expect(scene.news().count == 4)
+        }
+        scene.source.invalidate()
+        #expect(scene.source.watchCount == 0)
+    }
+
+    @Test("The folders above it may go and come, too, and files may be there instead")
+    func foldersAbove() throws {
+        let scene = try Scene()
+        for name in ["outer/inner/root", "outer/inner", "outer"] { scene.remove(name) }
+        #expect(scene.news() == [Self.gone])
+        scene.make("outer")
+        #expect(scene.news() == [])
+        scene.remove("outer")
+        scene.makeFolder("outer")
+        scene.makeFolder("outer/inner")
+        #expect(scene.news() == [])
+        // Another folder takes the place of one that the source waits in.
+        scene.move("outer", to: "old")
+        scene.makeFolder("outer")
+        scene.makeFolder("old/inner/root")
+        #expect(scene.news() == [])
+        scene.remove("outer")
+        scene.move("old", to: "outer")
+        #expect(scene.news() == [Self.again])
+        scene.make("outer/inner/root/a")
+        #expect(scene.news() == ["created a"])
+    }
+
+    /// What a random program finds at the path is what the source watches.
+    @Test("Whatever goes and comes, the folder at the path is watched", arguments: UInt64(0)..<40)
+    func random(_ seed: UInt64) throws {
+        let scene = try Scene()
+        var random = SplitMix(seed)
+        let names = ["outer", "outer/inner", "outer/inner/root"]
+        var isWatched = true
+        for step in 0..<60 {
+            for _ in 0...random.next() % 3 {
+                let name = names[Int(random.next() % 3)]
+                let other = "other-\(random.next() % 3)"
+                switch random.next() % 4 {
+                case 0: _ = rename(scene.path(name), scene.path(other))
+                case 1: _ = rename(scene.path(other), scene.path(name))
+                case 2: try? FileManager.default.removeItem(atPath: scene.path(name))
+                default: for name in names { _ = mkdir(scene.path(name), 0o755) }
+                }
+            }
+            let news = scene.news()
+            if news.contains(Self.gone) { isWatched = false }
+            if let last = news.lastIndex(of: Self.again), last > news.lastIndex(of: Self.gone) ?? -1 {
+                isWatched = true
+            }
+            // A folder above that is renamed takes the watched one with it, and that is not gone.
+            let root = scene.path("outer/inner/root")
+            guard mknod(root + "/file-\(step)", S_IFREG | 0o644, 0) == 0 else { continue }
+            let created = scene.news()
+            #expect(!isWatched || created.isEmpty || created == ["created file-\(step)"], "step \(step): \(created)")
+            #expect(isWatched, "step \(step): there is a folder, and the source waits for it")
+        }
+    }
+
+    @Test("A folder that another thread deletes and makes at the same time is watched in the end")
+    func concurrent() throws {
+        let scene = try Scene()
+        let thread = try LoopThread()
+        let seen = Log<String>()
+        let source = try Source(scene.path("outer/inner/root"), options: .followsPath) { _, events in
+            for event in events { seen.add("\(event)") }
+        }
+        thread.loop.add(source)
+        for round in 0..<300 {
+            for name in ["outer/inner/root", "outer/inner", "outer"] { scene.remove(name) }
+            if round % 3 == 0 { spin(until: seen.entries.last == Self.gone) }
+            for name in ["outer", "outer/inner", "outer/inner/root"] { scene.makeFolder(name) }
+        }
+        scene.make("outer/inner/root/last")
+        // It was made before the last look, or is reported.
+        spin(until: seen.entries.last != Self.gone)
+        scene.make("outer/inner/root/after")
+        spin(until: seen.entries.last == "created after")
+        thread.stop()
+        thread.joinBlocking()
+    }
+
+    @Test("A link is followed to another folder once its old one is gone, or to the old path")
+    func links() throws {
+        let scene = try Scene(at: "current") {
+            $0.link("current", to: "outer/inner/root")
+        }
+        scene.makeFolder("next")
+        scene.link("new", to: "next")
+        scene.move("new", to: "current")
+        scene.make("outer/inner/root/a")
+        #expect(scene.news() == ["created a"])
+        scene.remove("outer/inner/root/a")
+        scene.remove("outer/inner/root")
+        #expect(scene.news() == ["deleted a", Self.gone, Self.again])
+        scene.make("next/b")
+        #expect(scene.news() == ["created b"])
+        scene.remove("next/b")
+        scene.remove("next")
+        #expect(scene.news() == ["deleted b", Self.gone])
+        scene.makeFolder("next")
+        #expect(scene.news() == [Self.again])
+        scene.make("next/c")
+        #expect(scene.news() == ["created c"])
+    }
+
+    /// The watch of the folder above is that of the folder itself.
+    @Test("A link to a folder above itself is followed")
+    func linkUpwards() throws {
+        let scene = try Scene(at: "outer/up") { $0.link("outer/up", to: "outer/inner") }
+        scene.remove("outer/inner/root")
+        scene.remove("outer/inner")
+        #expect(scene.news() == ["deleted root/", Self.gone])
+        scene.remove("outer/up")
+        scene.link("outer/up", to: "outer")
+        #expect(scene.news() == [Self.again])
+        scene.make("outer/a")
+        #expect(scene.news() == ["created a"] && scene.source.watchCount == 1)
+    }
+
+    @Test("A relative path counts from the folder that was current")
+    func relativePath() throws {
+        let up = String(
+            repeating: "../", count: FileManager.default.currentDirectoryPath.split(separator: "/").count + 2)
+        let scene = try Scene(at: up + ".")
+        scene.remove("outer/inner/root")
+        #expect(scene.news() == [Self.gone])
+        scene.makeFolder("outer/inner/root")
+        #expect(scene.news() == [Self.again])
+        scene.make("outer/inner/root/a")
+        #expect(scene.news() == ["created a"])
+    }
+
+    @Test("There must be a folder at first, and without the option the source ends")
+    func misuse() throws {
+        let scene = try Scene()
+        let error = #expect(throws: LoopError.self) { try Source(scene.path("none"), options: .followsPath) }
+        #expect(error?.errno == ENOENT)
+        let plain = try Scene([])
+        plain.remove("outer/inner/root")
+        plain.makeFolder("outer/inner/root")
+        #expect(plain.news() == [Self.gone] && !plain.source.isValid)
+    }
+
+    @Test("A folder that may not be read is reported once, and watched when it may be", .enabled(if: geteuid() != 0))
+    func unreadable() throws {
+        let scene = try Scene()
+        let root = "outer/inner/root"
+        scene.remove(root)
+        #expect(scene.news() == [Self.gone])
+        #expect(mkdir(scene.path(root), 0) == 0)
+        scene.make("outer/inner/other")
+        let news = scene.news()
+        #expect(news.count == 1 && news[0].hasPrefix("cannot watch /: ") && news[0].contains("EACCES"))
+        #expect(chmod(scene.path(root), 0o755) == 0)
+        #expect(scene.news() == [Self.again])
+    }
+}
