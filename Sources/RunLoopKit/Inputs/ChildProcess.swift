@@ -20,6 +20,10 @@ extension Loop {
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
     /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself. To end them,
     ///   call ``end(within:)`` in the handler.
+    /// - *A time limit:* ``end(after:within:)``. The handler asks ``isOverTimeLimit``.
+    /// - *If this process dies* without ending it, the child goes on. The kernel's way to prevent that
+    ///   (`PR_SET_PDEATHSIG`) is closed to `posix_spawn`, and counts the thread that starts the child, not the process.
+    ///   A child of your own can read its input, if that is `.pipe`: it comes to its end then.
     /// - *A task* may wait for the end, beside a handler or without one: ``waitForEnd()``.
     /// - *Reaping:* the child is reaped right after its handler has returned. ``end(within:)`` has an exception.
     ///   Without a handler its end is kept, and it stays a zombie.
@@ -59,6 +63,12 @@ extension Loop {
         /// The modes in which the exit is reported, while the handler runs: the item is invalid, but the child has its
         /// number.
         @exclusivity(unchecked) private(set) var lastModes: ModeList?
+
+        /// The timer of the time limit: as `graceTimer`, until the child has ended.
+        @exclusivity(unchecked) var limitTimer: Timer?
+
+        /// Whether the time limit has ended the child.
+        @exclusivity(unchecked) var isOverLimit = false
 
         /// The shortest grace period that was asked for.
         @exclusivity(unchecked) var graceLength = Int64.max
@@ -108,6 +118,7 @@ extension Loop {
         deinit {
             connections.mayNeverBeAdded()
             dropTimer(graceTimer)
+            limitTimer?.invalidate()
             group.release()
         }
 
@@ -144,6 +155,7 @@ extension Loop {
             guard handler != nil || waiters != nil else { return 0 }
             // From now on the loop alone keeps the timer; and one that the handler makes.
             releaseUnlocked { graceTimer.take() }
+            dropLimit()
             invalidate()
             for waiter in waiters ?? [] { waiter.give(exit) }
             handler?(self, exit)
@@ -165,22 +177,25 @@ extension Loop {
 
         override func didJoin(_ mode: Mode, of loop: Loop) {
             for connection in connections.all where connection.isValid { loop.insert(connection, in: mode) }
-            guard let timer = itemLock.withLock({ graceTimer }), timer.isValid else { return }
-            loop.insert(timer, in: mode)
+            for timer in timers where timer.isValid { loop.insert(timer, in: mode) }
         }
 
         /// The timer of an invalid child stays, to complete the end; and the connections, for what waits.
         override func didLeave(_ mode: Mode, of loop: Loop) {
             guard isValid else { return }
             for connection in connections.all { loop.remove(connection, in: mode) }
-            if let timer = itemLock.withLock({ graceTimer }) { loop.remove(timer, in: mode) }
+            for timer in timers { loop.remove(timer, in: mode) }
         }
+
+        /// Those that follow the child into its modes.
+        private var timers: [Timer] { itemLock.withLock { [graceTimer, limitTimer].compactMap { $0 } } }
 
         override func loopHasEnded() { group.finishEnd() }
 
         override func releaseHandlers() {
             releaseUnlocked { (handler.take(), waiters.take()) }
             dropTimer(itemLock.withLock { graceTimer.take() })
+            dropLimit()
             connections.mayNeverBeAdded()
             if itemLock.withLock({ lastModes == nil }) { group.release() }
         }

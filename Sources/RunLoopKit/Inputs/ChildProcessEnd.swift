@@ -237,6 +237,74 @@ extension Loop.ChildProcess {
         return true
     }
 
+    /// Limits the time of the child: asks it to end when the time is over, as ``end(within:)`` does, and tells so by
+    /// ``isOverTimeLimit``. From any thread.
+    ///
+    /// ```swift
+    /// let child = try Loop.ChildProcess("make") { child, exit in
+    ///     print(child.isOverTimeLimit ? "took too long" : "\(exit)")
+    /// }
+    /// child.end(after: .seconds(60), within: .seconds(5))
+    /// Loop.current.add(child)
+    /// ```
+    ///
+    /// - *The limit* is counted by a timer in the child's modes, on the clock of its loop: from this call, or from when
+    ///   the child is added.
+    /// - *Zero, or less:* the child is asked as soon as the loop comes around, unless it has ended by then.
+    /// - *A second call* replaces the limit. One beyond ``Loop/Instant/distantFuture`` removes it.
+    /// - *A child that is invalidated or released, or whose loop ends,* is left running, without a limit.
+    /// - *In virtual time* the limit is virtual and the child's end is real: a loop that has nothing else to do goes to
+    ///   the limit at once.
+    ///
+    /// Node.js: `timeout` of `child_process`; Python: that of `subprocess`; systemd: `RuntimeMaxSec`.
+    ///
+    /// - Parameters:
+    ///   - limit: How long the child may run.
+    ///   - grace: How long to wait then before SIGKILL.
+    /// - Returns: Whether the child has the limit. False if it is invalid, as after its end was reported.
+    @discardableResult
+    public func end(after limit: Duration, within grace: Duration) -> Bool {
+        let limit = max(0, limit.wholeNanoseconds)
+        let new =
+            limit == .max
+            ? nil
+            : Loop.Timer(after: .nanoseconds(limit), label: "time limit of process \(process)") { [weak self] _ in
+                self?.limitIsOver(grace)
+            }
+        var isLimited = false
+        let old = itemLock.withLock { () -> Loop.Timer? in
+            guard isValid else { return nil }
+            isLimited = true
+            return exchange(&limitTimer, with: new)
+        }
+        old?.invalidate()
+        guard isLimited else {
+            new?.invalidate()
+            return false
+        }
+        guard let new else { return true }
+        for mode in currentModes {
+            guard let loop = mode.loop else { continue }
+            loop.insert(new, in: mode.mode)
+            if isValid, !isIn(mode) { loop.remove(new, in: mode.mode) }
+        }
+        // It may have ended meanwhile.
+        if !isValid { new.invalidate() }
+        return true
+    }
+
+    /// Whether the child was asked to end since its time limit was over: ``end(after:within:)``. From any thread.
+    public var isOverTimeLimit: Bool { itemLock.withLock { isOverLimit } }
+
+    private func limitIsOver(_ grace: Duration) {
+        // What has ended by itself is reported as that.
+        guard isValid, group.exit == nil else { return }
+        itemLock.withLock { isOverLimit = true }
+        end(within: grace)
+    }
+
+    func dropLimit() { itemLock.withLock { limitTimer.take() }?.invalidate() }
+
     private func count(_ grace: Int64) {
         var isNew = false
         var isShorter = false

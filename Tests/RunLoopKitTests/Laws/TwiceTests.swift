@@ -223,6 +223,19 @@ import Testing
             loop.run(mode: .default, for: .seconds(1))
             return log.entries
         },
+        Case("end", "a child after a time") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let output = Ends.blockingPipe()
+            let child = try Loop.ChildProcess(
+                "sh", ["-c", "trap '' TERM; echo ready; exec sleep 1000"], output: .descriptor(output.writer)
+            ) { child, exit in log.add("\(exit), \(child.isOverTimeLimit)") }
+            output.closeWriter()
+            log.add(output.take() ?? "")
+            loop.add(child)
+            for _ in 0..<times { child.end(after: .seconds(100), within: .seconds(10)) }
+            loop.run()
+            return log.entries
+        },
         Case("end", "a connection") { times in
             let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
             let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }

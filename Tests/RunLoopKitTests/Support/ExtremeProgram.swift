@@ -250,6 +250,7 @@ final class ExtremeProgram {
     private func endChild() {
         guard let child = try? Loop.ChildProcess("sleep", ["1000"], handler: { _, _ in }) else { return }
         if isHeads { loop.add(child) }
+        if isHeads { child.end(after: duration, within: duration) }
         for _ in 0...dice(3) { child.end(within: duration) }
         others.append(child)
     }
