@@ -23,7 +23,22 @@ guard let program = command.first, !program.hasPrefix("-") else {
     exit(64)
 }
 setvbuf(stdout, nil, Int32(_IOLBF), 0)  // whole lines, also into a pipe
-let supervisor = try Supervisor(command: command, grace: grace)
-supervisor.start()
+
+let arguments = Array(command.dropFirst())
+let supervised = Loop.SupervisedChild(on: .main) { try Loop.ChildProcess(program, arguments) }
+supervised.start(isolation: .shared) { _, event in
+    switch event {
+    case .started(let child): print("started process \(child.process)")
+    case .ended(let exit, let pause):
+        print("the process \(exit)")
+        if let pause { print("starting it again in \(pause)") }
+    case .notStarted(let error, _):
+        fputs("Supervisor: \(error)\n", stderr)
+        exit(1)
+    case .over: Loop.main.stop()
+    }
+}
+let ends = try Loop.SignalSource([SIGTERM, SIGINT], isolation: .shared) { _, _ in supervised.end(within: grace) }
+Loop.main.add(ends, in: .common)
 Loop.main.run()
 print("ended")

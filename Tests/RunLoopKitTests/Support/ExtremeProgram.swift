@@ -78,7 +78,7 @@ final class ExtremeProgram {
         case 7, 8: useLimiter()
         case 9: useRules()
         case 10: if isHeads { useState() } else { useQuota() }
-        case 11 where isHeads: if isHeads { endChild() } else { endConnection() }
+        case 11 where isHeads: [endChild, endConnection, superviseChild][dice(3)]()
         default:
             loop.spinDuration = duration
             loop.spinDuration = .zero
@@ -253,6 +253,22 @@ final class ExtremeProgram {
         if isHeads { child.end(after: duration, within: duration) }
         for _ in 0...dice(3) { child.end(within: duration) }
         others.append(child)
+    }
+
+    /// No child is started for real.
+    private func superviseChild() {
+        let factor = [-1, 0, 1, 2, 1e300, .infinity, .nan][dice(7)]
+        var backoff = Loop.Backoff(from: duration, to: duration, factor: factor, jitter: isHeads ? factor : 0)
+        for _ in 0...dice(4) { _ = backoff.next(using: &random) }
+        if isHeads { backoff.reset() }
+        let supervised = Loop.SupervisedChild(
+            on: loop, backoff: backoff, settlingTime: isHeads ? duration : nil, quickEndLimit: 3
+        ) { throw CancellationError() }
+        supervised.start { _, _ in }
+        if isHeads { supervised.end(within: duration) }
+        runLoop()
+        // Real pauses may take for ever.
+        supervised.end(within: duration)
     }
 
     /// To a peer that neither reads nor closes.

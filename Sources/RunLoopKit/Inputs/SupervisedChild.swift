@@ -1,0 +1,300 @@
+extension Loop {
+    /// A child process that is started again when it ends: later each time that it ends soon. Any thread may use it;
+    /// its closures are called on the loop's thread.
+    ///
+    /// ```swift
+    /// let server = Loop.SupervisedChild(on: loop, quickEndLimit: 5) {
+    ///     try Loop.ChildProcess("server", ["--port", "7007"])
+    /// }
+    /// server.start { server, event in
+    ///     switch event {
+    ///     case .started(let child): print("started process \(child.process)")
+    ///     case .ended(let exit, let pause): print("it \(exit)", pause.map { "and starts again in \($0)" } ?? "")
+    ///     case .notStarted(let error, _): print("not started: \(error)")
+    ///     case .over(let reason): print("over: \(reason)")
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// - *The closure* starts each child, when its time has come: with the streams, variables and label that the child
+    ///   shall have, and without a handler. A ``Loop/ChildProcess/end(after:within:)`` there limits each one's time.
+    /// - *Pauses:* before each new start the loop waits as the ``Loop/Backoff`` says, even if the last child could not
+    ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
+    /// - *Success:* an exit with 0 is final, unless `restarts` is ``Restart/always``.
+    /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
+    ///   started, are the last.
+    /// - *The end:* ``end(within:)`` ends the child with a grace period, and starts no other. ``Event/over(_:)`` is the
+    ///   last event, in any case but one: if the loop ends before, the child is left running, and nothing is reported.
+    /// - *In virtual time* the pauses are virtual, and the children are real. A child that runs takes no time, unless
+    ///   something else in the loop does.
+    ///
+    /// The loop retains the object from ``start(_:)`` until it is over, with one timer or one child at a time, which
+    /// keep runs going. Others in a child's group go on when it ends by itself, as those of any
+    /// ``Loop/ChildProcess``.
+    ///
+    /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst`; Erlang: `supervisor`; runit: `runsv`.
+    public final class SupervisedChild: CustomStringConvertible, @unchecked Sendable {
+        /// When a child that has ended is started again.
+        public enum Restart: Hashable, Sendable {
+            /// Unless it has exited with 0. systemd: `on-failure`.
+            case onFailure
+            /// However it has ended. systemd: `always`.
+            case always
+        }
+
+        /// What has happened.
+        public enum Event: Sendable {
+            /// A child was started, and is in the loop. Set the handlers of its pipes here.
+            case started(_ child: ChildProcess)
+
+            /// The child has ended. Another one is started after a pause; nil if none is, and ``over(_:)`` follows.
+            case ended(_ exit: ChildProcess.Exit, restartsAfter: Duration?)
+
+            /// The closure has thrown: a ``LoopError`` as a rule. It is called again after a pause; nil if it is not,
+            /// and ``over(_:)`` follows.
+            case notStarted(_ error: any Error, restartsAfter: Duration?)
+
+            /// The last event.
+            case over(_ reason: Reason)
+        }
+
+        /// Why no other child is started.
+        public enum Reason: Hashable, Sendable {
+            /// The child has exited with 0, which is final.
+            case succeeded
+            /// Too many ends in a row were quick.
+            case gaveUp
+            /// ``SupervisedChild/end(within:)`` was called, or the loop takes no other child, since it is stopped.
+            case ended
+        }
+
+        /// The type of the handler.
+        public typealias Handler = @Sendable (_ supervised: SupervisedChild, _ event: Event) -> Void
+
+        // | the state is | then comes | and it is |
+        // |---|---|---|
+        // | idle | `start` | pausing |
+        // | pausing | the timer fires | starting |
+        // | starting | the closure returns a child; or throws | running; or pausing, or over |
+        // | running | the child's end | pausing, or over |
+        private enum State { case idle, pausing, starting, running, over }
+
+        private let loop: Loop
+        private let mode: Mode
+        private let restarts: Restart
+        private let settlingTime: Duration
+        private let quickEndLimit: Int
+        private let place: Place
+        private let makeChild: @Sendable () throws -> ChildProcess
+        private let lock = Lock(.leaf)
+
+        // Guarded by `lock`, and exclusivity is unchecked for that.
+        @exclusivity(unchecked) private var state = State.idle
+        @exclusivity(unchecked) private var backoff: Backoff
+        @exclusivity(unchecked) private var quickEnds = 0
+        @exclusivity(unchecked) private var startTime = Instant(nanoseconds: 0)
+        /// Nil before `start`, and when it is over.
+        @exclusivity(unchecked) private var handler: Handler?
+        /// The grace period, once the end was asked for.
+        @exclusivity(unchecked) private var grace: Duration?
+        // The loop retains them, and they retain this object.
+        @exclusivity(unchecked) private weak var currentChild: ChildProcess?
+        @exclusivity(unchecked) private weak var timer: Timer?
+
+        /// Makes a supervised child, which ``start(_:)`` starts. On any thread.
+        ///
+        /// - Parameters:
+        ///   - loop: The loop of the children and of the pauses.
+        ///   - mode: The mode in which they are.
+        ///   - backoff: The pauses.
+        ///   - restarts: When a child that has ended is started again.
+        ///   - settlingTime: How long a child must have run to count as settled, on the loop's clock. Nil, the default:
+        ///     as long as the longest pause.
+        ///   - quickEndLimit: How many ends in a row may come before a child has settled; the last of them is final.
+        ///     Less than 1 counts as 1. Nil for any number.
+        ///   - label: What diagnostics call the timer of the pauses; nil to call it by the place where this was made.
+        ///   - file: The source file that makes the object, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - start: Called on the loop's thread for each child. It returns a new one, in no loop and without a
+        ///     handler.
+        public init(
+            on loop: Loop = .current, in mode: Mode = .common, backoff: Backoff = Backoff(),
+            restarts: Restart = .onFailure, settlingTime: Duration? = nil, quickEndLimit: Int? = nil,
+            label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            start: @escaping @Sendable () throws -> ChildProcess
+        ) {
+            (self.loop, self.mode, self.backoff, self.restarts) = (loop, mode, backoff, restarts)
+            self.settlingTime = settlingTime ?? backoff.maximum
+            self.quickEndLimit = quickEndLimit.map { max(1, $0) } ?? .max
+            self.place = Place(label, file, line)
+            makeChild = start
+        }
+
+        /// Starts the first child, as soon as the loop runs. From any thread, once.
+        ///
+        /// - Parameter handler: Called on the loop's thread with each event, in order. Released after the last one.
+        /// - Returns: Whether it will be started. False if the loop has ended; after ``end(within:)``; and at a second
+        ///   call, which does nothing.
+        @discardableResult
+        public func start(_ handler: @escaping Handler) -> Bool {
+            let isFirst = lock.withLock {
+                guard case .idle = state else { return false }
+                self.handler = handler
+                return true
+            }
+            guard isFirst else { return false }
+            if pause(for: .zero) { return true }
+            releaseHandler()
+            return false
+        }
+
+        /// Starts the first child, on ``Loop/main``, with a handler that belongs to the main actor, and may touch its
+        /// state. Otherwise as ``start(_:)``.
+        ///
+        /// - Parameters:
+        ///   - mainActor: `.shared`.
+        ///   - handler: Called on the main thread with each event, in order.
+        /// - Returns: As ``start(_:)``. False, too, if the loop is neither ``Loop/main`` nor in virtual time, which is
+        ///   reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+        @discardableResult
+        public func start(
+            isolation mainActor: MainActor,
+            _ handler: @escaping @MainActor (_ supervised: SupervisedChild, _ event: Event) -> Void
+        ) -> Bool {
+            guard loop.takesMainActor else {
+                Mistakes.shared.report(.refusedItem(item: name, reason: .itemIsForMainActor))
+                return false
+            }
+            return start(unsafeBitCast(handler, to: Handler.self))
+        }
+
+        /// Ends the child, as ``Loop/ChildProcess/end(within:)`` does, and starts no other. From any thread.
+        ///
+        /// ``Event/over(_:)`` is reported when the child has ended; in a pause, as soon as the loop comes around.
+        ///
+        /// - *A second call* starts no second grace period. Of the two the one counts that ends first.
+        /// - *Before* ``start(_:)`` it makes that return false. No event is reported.
+        ///
+        /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
+        /// - Returns: Whether it was not over.
+        @discardableResult
+        public func end(within grace: Duration) -> Bool {
+            let (wasOpen, child, timer) = lock.withLock { () -> (Bool, ChildProcess?, Timer?) in
+                switch state {
+                case .over: return (false, nil, nil)
+                case .idle: state = .over
+                case .pausing, .starting, .running: self.grace = min(self.grace ?? grace, grace)
+                }
+                return (true, currentChild, self.timer)
+            }
+            child?.end(within: grace)
+            timer?.nextFireTime = loop.now
+            return wasOpen
+        }
+
+        /// The child that runs, if one does.
+        public var child: ChildProcess? { lock.withLock { currentChild } }
+
+        /// What it does now.
+        public var description: String {
+            let (state, child, isEnding) = lock.withLock { (self.state, currentChild, grace != nil) }
+            let now =
+                switch state {
+                case .idle: "not started"
+                case .pausing: "in a pause"
+                case .starting, .running: child.map { "process \($0.process)" } ?? "starting"
+                case .over: "over"
+                }
+            return "\(name): \(now)" + (isEnding && state != .over ? ", asked to end" : "")
+        }
+
+        private var name: String {
+            place.isLabel ? "supervised child \"\(place)\"" : "supervised child (\(place))"
+        }
+
+        // MARK: On the loop's thread
+
+        /// Begins a pause. Returns false if the loop refuses its timer.
+        private func pause(for pause: Duration) -> Bool {
+            let timer = Timer(after: pause, label: "pause of \(name)") { [self] _ in pauseIsOver() }
+            lock.withLock { (state, self.timer) = (.pausing, timer) }
+            return loop.insert(timer, in: mode)
+        }
+
+        private func pauseIsOver() {
+            let isEnding = lock.withLock {
+                guard grace == nil else { return true }
+                state = .starting
+                return false
+            }
+            if isEnding { return finish(.ended) }
+            do {
+                watch(try makeChild())
+            } catch {
+                let (pause, reason) = next(after: nil)
+                report(.notStarted(error, restartsAfter: pause), pause, reason)
+            }
+        }
+
+        private func watch(_ child: ChildProcess) {
+            let hasHandler = child.setHandler { [self] _, exit in hasEnded(exit) }
+            require(hasHandler, "The closure of the \(name) has returned a child that is invalid: start a new one.")
+            let now = loop.now
+            let grace = lock.withLock { () -> Duration? in
+                (state, currentChild, startTime) = (.running, child, now)
+                return self.grace
+            }
+            guard loop.insert(child, in: mode) else {
+                child.end(within: grace ?? .zero)
+                child.invalidate()
+                return finish(.ended)
+            }
+            if let grace { child.end(within: grace) }
+            report(.started(child))
+        }
+
+        private func hasEnded(_ exit: ChildProcess.Exit) {
+            let (pause, reason) = next(after: exit)
+            report(.ended(exit, restartsAfter: pause), pause, reason)
+        }
+
+        /// What comes after a child's end; after none, if it could not be started.
+        private func next(after exit: ChildProcess.Exit?) -> (pause: Duration?, reason: Reason?) {
+            let now = loop.now
+            return lock.withLock {
+                currentChild = nil
+                if exit != nil, startTime.duration(to: now) >= settlingTime {
+                    quickEnds = 0
+                    backoff.reset()
+                } else {
+                    quickEnds += 1
+                }
+                if grace != nil { return (nil, .ended) }
+                if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
+                if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
+                return (backoff.next(), nil)
+            }
+        }
+
+        /// Begins the pause before the handler is called, which may end it.
+        private func report(_ event: Event, _ pause: Duration?, _ reason: Reason?) {
+            var reason = reason
+            if let pause, !self.pause(for: pause) { reason = .ended }
+            report(event)
+            if let reason { finish(reason) }
+        }
+
+        private func report(_ event: Event) { lock.withLock { handler }?(self, event) }
+
+        private func finish(_ reason: Reason) { releaseHandler()?(self, .over(reason)) }
+
+        /// The caller releases it without the lock.
+        @discardableResult
+        private func releaseHandler() -> Handler? {
+            lock.withLock {
+                state = .over
+                return handler.take()
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Android)
+    import Android
+#endif
+
+/// Children that are started again. The pauses are virtual, and the children real.
+@Suite(.timeBound) struct SupervisedChildTests {
+    private typealias Supervised = Loop.SupervisedChild
+    private typealias Child = Loop.ChildProcess
+
+    /// Exits with the first status, then with the second, …, and with the last one from then on.
+    private static func exiting(_ codes: Int...) -> @Sendable () throws -> Loop.ChildProcess {
+        let starts = Count()
+        return { try Child("sh", ["-c", "exit \(codes[min(starts.up(), codes.count) - 1])"]) }
+    }
+
+    private static func describe(_ event: Loop.SupervisedChild.Event) -> String {
+        switch event {
+        case .started: "started"
+        case .ended(let exit, let pause): "\(exit)" + (pause.map { ", again in \($0)" } ?? "")
+        case .notStarted(let error, let pause): "\(error)" + (pause.map { ", again in \($0)" } ?? "")
+        case .over(let reason): "over: \(reason)"
+        }
+    }
+
+    /// Runs to the end. Returns the events with the virtual seconds at which they came.
+    private func events(_ loop: Loop, _ supervised: Loop.SupervisedChild) -> [String] {
+        let log = Log<String>()
+        let isStarted = supervised.start { _, event in
+            log.add("\(Loop.Instant(nanoseconds: 0).duration(to: loop.now)): \(Self.describe(event))")
+        }
+        #expect(isStarted && log.entries.isEmpty)
+        loop.run()
+        return log.entries
+    }
+
+    @Test("A child that fails is started again, later each time, until it succeeds")
+    func restarts() {
+        let (loop, _) = Loop.inVirtualTime()
+        let supervised = Supervised(on: loop, label: "server", start: Self.exiting(1, 2, 0))
+        #expect(supervised.description == "supervised child \"server\": not started")
+        let found = events(loop, supervised)
+        #expect(
+            found == [
+                "0.0 seconds: started", "0.0 seconds: exited with 1, again in 0.1 seconds",
+                "0.1 seconds: started", "0.1 seconds: exited with 2, again in 0.2 seconds",
+                "0.3 seconds: started", "0.3 seconds: exited with 0", "0.3 seconds: over: succeeded",
+            ])
+        #expect(supervised.description == "supervised child \"server\": over" && supervised.child == nil)
+        #expect(!supervised.end(within: .zero) && !supervised.start { _, _ in })
+    }
+
+    @Test("It gives up after so many quick ends, whatever they are", arguments: [-1, 1, 3])
+    func givesUp(_ limit: Int) {
+        let (loop, _) = Loop.inVirtualTime()
+        let supervised = Supervised(
+            on: loop, backoff: .init(factor: 1), restarts: .always, quickEndLimit: limit, start: Self.exiting(0))
+        let found = events(loop, supervised)
+        #expect(found.count == 2 * max(1, limit) + 1 && found.last!.hasSuffix("over: gaveUp"))
+    }
+
+    @Test("A program that cannot be started is tried again, and counts as a quick end")
+    func notStarted() {
+        let (loop, _) = Loop.inVirtualTime()
+        let supervised = Supervised(on: loop, quickEndLimit: 2) { try Child("/nonexistent") }
+        let error = "posix_spawn(/nonexistent): No such file or directory (ENOENT)"
+        #expect(
+            events(loop, supervised) == [
+                "0.0 seconds: \(error), again in 0.1 seconds", "0.1 seconds: \(error)", "0.1 seconds: over: gaveUp",
+            ])
+    }
+
+    @Test("A child that has settled begins the pauses and the count again")
+    func settles() {
+        let (loop, _) = Loop.inVirtualTime()
+        let starts = Count()
+        let supervised = Supervised(on: loop, settlingTime: .seconds(5), quickEndLimit: 3) {
+            guard starts.up() % 3 == 0, starts.value < 9 else { return try Child("false") }
+            let child = try Child("sleep", ["1000"])
+            // Its end is quick, since SIGKILL follows at once.
+            loop.add(Loop.Timer(after: .seconds(5)) { _ in child.end(within: .zero) })
+            return child
+        }
+        let found = events(loop, supervised).filter { !$0.hasSuffix("started") }.map { $0.split(separator: ": ")[1] }
+        let (quick, settled) = (
+            ["exited with 1, again in 0.1 seconds", "exited with 1, again in 0.2 seconds"], "ended by signal"
+        )
+        #expect(found.count == 10 && Array(found[0..<2]).map(String.init) == quick)
+        #expect(found[2].hasPrefix(settled) && found[2].hasSuffix("again in 0.1 seconds"))
+        // The pause after a settled one was the first.
+        #expect(found[3] == "exited with 1, again in 0.2 seconds" && found[4] == "exited with 1, again in 0.4 seconds")
+        #expect(found[5].hasPrefix(settled) && found.last == "over")
+    }
+
+    @Test("The end is asked for while the child runs, in a pause, before the first start, or in the handler")
+    func ends() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let running = Supervised(on: loop) { try Child("sleep", ["1000"]) }
+        running.start { supervised, event in
+            log.add(Self.describe(event))
+            if case .started(let child) = event {
+                #expect(supervised.child === child)
+                #expect(supervised.end(within: .zero) && supervised.end(within: .seconds(1)))
+            }
+        }
+        loop.run()
+        #expect(log.entries.first == "started" && log.entries.last == "over: ended" && log.entries.count == 3)
+
+        let pausing = Supervised(
+            on: loop, backoff: .init(from: .seconds(1000), to: .seconds(1000)), start: Self.exiting(1))
+        let start = loop.now
+        pausing.start { supervised, event in
+            log.add(Self.describe(event))
+            if case .ended = event { #expect(supervised.end(within: .seconds(5))) }
+        }
+        loop.run()
+        #expect(log.entries.suffix(2) == ["exited with 1, again in 1000.0 seconds", "over: ended"])
+        #expect(loop.now == start, "it waits for nothing")
+
+        let early = Supervised(on: loop) { try Child("true") }
+        #expect(early.end(within: .zero) && !early.end(within: .zero))
+        #expect(
+            !early.start { _, event in log.add("early") } && loop.run(mode: .default, for: .seconds(1)) == .finished)
+
+        let first = Supervised(on: loop) { try Child("true") }
+        first.start { _, event in log.add(Self.describe(event)) }
+        first.end(within: .zero)
+        loop.run()
+        #expect(log.entries.last == "over: ended" && log.entries.count == 7)
+    }
+
+    @Test("Another thread may end it at any moment", arguments: 0..<20)
+    func endedElsewhere(_ round: Int) throws {
+        let thread = try LoopThread()
+        let (log, isOver) = (Log<String>(), Gate())
+        let supervised = Supervised(on: thread.loop, backoff: .init(from: .microseconds(10)), start: Self.exiting(1))
+        supervised.start { _, event in
+            log.add(Self.describe(event))
+            if case .over = event { isOver.open() }
+        }
+        spin(until: log.entries.count > round % 5)
+        #expect(supervised.end(within: .seconds(1000)))
+        isOver.wait()
+        try thread.performAndWait {}
+        #expect(log.entries.last == "over: ended" && log.entries.count { $0.hasPrefix("over") } == 1)
+        #expect(supervised.child == nil)
+    }
+
+    @Test("What its closures captured is released when it is over, and when the loop ends")
+    func release() throws {
+        for endsLoop in [false, true] {
+            let released = Count()
+            let (loop, _) = Loop.inVirtualTime()
+            do {
+                let captured = Captured(released)
+                let supervised = Supervised(on: loop, backoff: .init(from: .seconds(1000))) {
+                    withExtendedLifetime(captured) {}
+                    return try Child("false")
+                }
+                supervised.start { supervised, event in
+                    guard case .ended = event else { return }
+                    if endsLoop { loop.stop() } else { supervised.end(within: .zero) }
+                }
+            }
+            loop.run()
+            #expect(released.value == (endsLoop ? 0 : 1))
+            loop.end()
+            #expect(released.value == 1)
+        }
+    }
+
+    @Test("Handlers of the main actor are for Loop.main, or for virtual time")
+    func mainActor() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            let supervised = Supervised(on: thread.loop, label: "server") { try Child("true") }
+            precondition(!supervised.start(isolation: .shared) { _, _ in })
+            let expected = Loop.Mistake.refusedItem(item: "supervised child \"server\"", reason: .itemIsForMainActor)
+            _exit(mistakes.entries == [expected] ? 0 : 1)
+        }
+    }
+
+    @Test("A loop that is stopped takes no child, and one that has ended does not start")
+    func stoppedLoop() throws {
+        let thread = try LoopThread()
+        thread.stop()
+        thread.joinBlocking()
+        let supervised = Supervised(on: thread.loop) { try Child("true") }
+        #expect(!supervised.start { _, _ in } && supervised.description.hasSuffix("over"))
+    }
+
+    @Test("A closure must return a new child each time")
+    func misuse() async {
+        await #expect(processExitsWith: .failure) {
+            let (loop, _) = Loop.inVirtualTime()
+            let child = try Child("false")
+            let supervised = Supervised(on: loop) { child }
+            supervised.start { _, _ in }
+            loop.run()
+        }
+    }
+}
