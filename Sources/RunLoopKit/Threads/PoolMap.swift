@@ -142,6 +142,32 @@ extension LoopThreadPool {
         _ elements: [Element], label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ transform: @escaping @Sendable (Element) throws -> Value
     ) async throws -> [Value] {
+        try await map(elements, atMost: .max, label: label, file: file, line: line, transform)
+    }
+
+    /// Calls a function with each element, as ``map(_:label:file:line:_:)`` does, on no more than so many of the pool's
+    /// workers at the same time. So the others are free for other work, or what the function uses is not overrun.
+    ///
+    /// ```swift
+    /// let pages = try await pool.map(["/a", "/b", "/c"], atMost: 2) { path in path.utf8.count }
+    /// ```
+    ///
+    /// The workers are chosen at the call, as for other work of the pool. Rayon: a smaller pool; Go:
+    /// `errgroup.SetLimit`.
+    ///
+    /// - Parameters:
+    ///   - elements: What the function is called with, each once.
+    ///   - limit: How many elements may be under way at the same time. Less than 1 counts as 1; the pool's
+    ///     ``count`` is the largest that has an effect.
+    ///   - label: What diagnostics call the blocks of the workers; nil to call them by the place of this call.
+    ///   - file: The source file of the call, for diagnostics.
+    ///   - line: The line in that file.
+    ///   - transform: Called on the workers' threads.
+    /// - Throws: As ``map(_:label:file:line:_:)``.
+    public nonisolated(nonsending) func map<Element: Sendable, Value: Sendable>(
+        _ elements: [Element], atMost limit: Int, label: String? = nil, file: StaticString = #fileID,
+        line: UInt = #line, _ transform: @escaping @Sendable (Element) throws -> Value
+    ) async throws -> [Value] {
         try Task.checkCancellation()
         // Each part writes its own, before the promise is fulfilled.
         nonisolated(unsafe) let results = UnsafeMutableBufferPointer<Value?>.allocate(capacity: elements.count)
@@ -150,15 +176,17 @@ extension LoopThreadPool {
             results.deinitialize()
             results.deallocate()
         }
-        try await share(elements.count, Place(label, file, line)) { results[$0] = try transform(elements[$0]) }
+        try await share(elements.count, Place(label, file, line), atMost: limit) {
+            results[$0] = try transform(elements[$0])
+        }
         return results.map { $0! }
     }
 
     private nonisolated(nonsending) func share(
-        _ count: Int, _ place: Place, _ work: @escaping @Sendable (Int) throws -> Void
+        _ count: Int, _ place: Place, atMost limit: Int, _ work: @escaping @Sendable (Int) throws -> Void
     ) async throws {
         guard count > 0 else { return }
-        let workers = min(count, self.count)
+        let workers = min(count, self.count, max(1, limit))
         let parts = SharedParts(count, workers: workers, work)
         for _ in 0..<workers {
             let piece = workload.begin()

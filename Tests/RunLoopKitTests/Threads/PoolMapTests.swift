@@ -30,6 +30,23 @@ import Testing
         #expect(try await pool.map([1, 2]) { _ in }.count == 2)
     }
 
+    @Test("No more elements are under way than the limit says", arguments: [-1, 0, 1, 2, 3, 100])
+    func limit(_ limit: Int) async throws {
+        let pool = try makePool(4)
+        let (begun, running, counts) = (Count(), Count(), Log<Int>())
+        let expected = max(1, min(limit, 4))
+        let numbers = try await pool.map(Array(0..<40), atMost: limit) { number in
+            counts.add(running.up())
+            // So many are under way at the same time.
+            begun.up()
+            spin(until: begun.value >= expected)
+            running.upBy(-1)
+            return number
+        }
+        #expect(numbers == Array(0..<40) && counts.entries.max()! == expected)
+        try await pool.drain()
+    }
+
     @Test("All workers take elements at the same time")
     func allWorkers() async throws {
         let pool = try makePool(3)
