@@ -1,5 +1,5 @@
 /// So many tokens in a period: whether the caller may go on, and if not, when. Any thread and any task may call
-/// everything here; no call waits.
+/// everything here; no call waits but ``wait(_:)``.
 ///
 /// ```swift
 /// let logins = Quota(5, per: .seconds(60))  // five at once, and one every twelve seconds
@@ -11,7 +11,7 @@
 /// Tokens come back continuously: here one every twelve seconds, and a half of one in six.
 ///
 /// - *For each client,* user or address there is a ``KeyedQuota``.
-/// - *To delay what is too much* instead of refusing it, take a ``PacedQueue``.
+/// - *To delay what is too much* instead of refusing it, take a ``PacedQueue``; or let tasks ``wait(_:)``.
 /// - *In any period* it allows at most a burst and the tokens that come meanwhile. So five in a minute, with a burst of
 ///   five, can be nine in the first minute. *Never more than N in any period* is `Quota(N - k, per: period, burst: k)`.
 /// - *A cost that is known only afterwards,* such as the bytes that came, goes to ``reserve(_:)``.
@@ -25,11 +25,13 @@
 /// Go: `rate.Limiter`. Guava: `RateLimiter`. Bucket4j: `Bucket`. nginx: `limit_req`, which has a burst of its own.
 /// MessageThrottle and HWThrottle have none.
 public final class Quota: CustomStringConvertible, @unchecked Sendable {
-    private let rules: TokenBucketRules
-    private let clock: LoopTime
-    private let lock = Lock(.limiter)
+    let rules: TokenBucketRules
+    let clock: LoopTime
+    let lock = Lock(.limiter)
     /// Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) private var bucket = TokenBucket()
+    @exclusivity(unchecked) var bucket = TokenBucket()
+    /// The tasks that wait. Guarded by `lock`.
+    @exclusivity(unchecked) var waiters = QuotaWaiters()
     private let settings: QuotaSettings
 
     init(_ settings: QuotaSettings, _ clock: LoopTime) {
