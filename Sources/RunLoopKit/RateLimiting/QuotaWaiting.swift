@@ -60,10 +60,8 @@ extension Quota {
     ///
     /// ```swift
     /// let requests = Quota(50, per: .seconds(1), burst: 5)
-    /// for path in ["/a", "/b"] {
-    ///     try await requests.wait()
-    ///     reload(path)
-    /// }
+    /// try await requests.wait()
+    /// reload("/a")
     /// ```
     ///
     /// - *If the tokens are there* and nobody waits, it returns without suspending.
