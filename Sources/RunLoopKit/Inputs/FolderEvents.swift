@@ -115,7 +115,7 @@ extension Loop.FolderSource {
         /// ``Loop/FolderSource/Event/gone`` and then ``Loop/FolderSource/Event/lookAgain`` are reported.
         ///
         /// ```swift
-        /// let source = try Loop.FolderSource("/srv/inbox", options: .followsPath) { _, events in
+        /// let source = try Loop.FolderSource("/etc", options: .followsPath) { _, events in
         ///     if events.contains(.lookAgain) { work() }  // another folder, with what it contains by now
         /// }
         /// ```

@@ -1,0 +1,72 @@
+extension Loop.Connection {
+    /// The type of a handler of lines: ``Loop/Connection/setLineHandler(_:_:)``.
+    public typealias LineHandler = @Sendable (_ connection: Loop.Connection, _ line: Loop.LineSplitter.Line?) -> Void
+
+    /// Sets a handler that gets lines: those of a child's output, or of a peer that is only listened to. In place of
+    /// ``setHandler(_:)``.
+    ///
+    /// ```swift
+    /// let child = try Loop.ChildProcess("ls", output: .pipe) { _, exit in print(exit) }
+    /// child.outputConnection.setLineHandler { _, line in
+    ///     guard let line else { return print("that was all") }
+    ///     print(line.text ?? "(a line that is too long)")
+    /// }
+    /// Loop.current.add(child)
+    /// ```
+    ///
+    /// - *The end:* when the peer has finished, the last line is reported, even without a newline, and the connection
+    ///   ends itself, by ``end()``. The last call has no line: the connection is closed. A failure looks the same, but
+    ///   reports no line that has not ended; for its error take ``setHandler(_:)`` and a ``Loop/LineSplitter``.
+    /// - *Invalidated* by the handler, the connection reports no other line, and no end.
+    /// - *A handler that runs the loop,* nested, gets the lines of the next bytes there, before the rest of its own.
+    ///
+    /// Node.js: `readline`.
+    ///
+    /// - Parameters:
+    ///   - splitter: Divides the bytes, and has the maximal length of a line.
+    ///   - handler: Called on the loop's thread with each line; with nil at the end, once.
+    /// - Returns: Whether the connection is valid, and has the handler.
+    @discardableResult
+    public func setLineHandler(
+        _ splitter: Loop.LineSplitter = Loop.LineSplitter(), _ handler: @escaping LineHandler
+    ) -> Bool {
+        setHandler(Self.divide(splitter, handler))
+    }
+
+    /// Sets a handler of the main actor that gets lines, as ``setLineHandler(_:_:)`` sets another one.
+    ///
+    /// - Parameters:
+    ///   - splitter: Divides the bytes, and has the maximal length of a line.
+    ///   - mainActor: `.shared`.
+    ///   - handler: Called on the main thread with each line; with nil at the end, once.
+    /// - Returns: Whether the connection has the handler. False if it is invalid; and if its loop is neither
+    ///   ``Loop/main`` nor in virtual time, which is reported as ``Loop/Mistake/refusedItem(item:reason:)``.
+    @discardableResult
+    public func setLineHandler(
+        _ splitter: Loop.LineSplitter = Loop.LineSplitter(), isolation mainActor: MainActor,
+        _ handler: @escaping @MainActor (_ connection: Loop.Connection, _ line: Loop.LineSplitter.Line?) -> Void
+    ) -> Bool {
+        set(Self.divide(splitter, unsafeBitCast(handler, to: LineHandler.self)), .mainActor)
+    }
+
+    private static func divide(_ splitter: Loop.LineSplitter, _ handler: @escaping LineHandler) -> Handler {
+        let lines = DividedLines(splitter)
+        return { connection, event in
+            for line in lines.add(event) where connection.isValid { handler(connection, line) }
+            switch event {
+            case .peerFinished: connection.end()
+            case .closed: handler(connection, nil)
+            case .connected, .received, .drained: break
+            }
+        }
+    }
+}
+
+/// A splitter that a handler changes, on the loop's thread alone.
+private final class DividedLines: @unchecked Sendable {
+    @exclusivity(unchecked) private var splitter: Loop.LineSplitter
+
+    init(_ splitter: Loop.LineSplitter) { self.splitter = splitter }
+
+    func add(_ event: Loop.Connection.Event) -> [Loop.LineSplitter.Line] { splitter.add(event) }
+}

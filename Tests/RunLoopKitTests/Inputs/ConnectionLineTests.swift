@@ -1,0 +1,66 @@
+import LoopTestSupport
+import TestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// Handlers of a connection's lines.
+@Suite(.timeBound) struct ConnectionLineTests {
+    private typealias Child = Loop.ChildProcess
+
+    /// The lines that a child writes, in virtual time, in which its end is awaited.
+    private func lines(of script: String, _ splitter: Loop.LineSplitter = .init()) throws -> [String] {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let child = try Child("sh", ["-c", script], output: .pipe) { _, _ in }
+        child.outputConnection.setLineHandler(splitter) { connection, line in
+            #expect(connection.isValid == (line != nil))
+            log.add(line.map { $0.text ?? "too long" } ?? "end")
+        }
+        loop.add(child)
+        loop.run()
+        return log.entries
+    }
+
+    @Test("Lines come one by one, then the end")
+    func childs() throws {
+        #expect(try lines(of: "echo one; echo; printf 'two\\nlast'") == ["one", "", "two", "last", "end"])
+        #expect(try lines(of: "true") == ["end"])
+        #expect(
+            try lines(of: "echo short; echo longer; echo x", .init(maximalLength: 5)) == [
+                "short", "too long", "x", "end",
+            ])
+        let many = try lines(of: "seq 20000")
+        #expect(many == (1...20000).map { "\($0)" } + ["end"])
+    }
+
+    @Test("A handler that invalidates its connection gets no other line")
+    func invalidated() throws {
+        let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        #expect(
+            connection.setLineHandler { connection, line in
+                log.add(line?.text ?? "end")
+                if line?.text == "stop" { connection.invalidate() }
+            })
+        loop.add(connection)
+        ends.send("go\nstop\nmore\n")
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["go", "stop"] && !connection.setLineHandler { _, _ in })
+    }
+
+    @Test("A peer that only listens sees the end after its own")
+    func socket() throws {
+        let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler(isolation: .shared) { _, line in log.add(line?.text ?? "end") }
+        connection.setLineHandler { _, line in log.add("second \(line?.text ?? "end")") }
+        loop.add(connection)
+        ends.send("a\nb")
+        ends.closeWriter()
+        loop.run()
+        #expect(log.entries == ["second a", "second b", "second end"])
+    }
+}
