@@ -13,14 +13,11 @@ import RunLoopKit
 #endif
 
 @MainActor final class PostgresListener {
-    private static let shortestPause = Duration.milliseconds(100)
-    private static let longestPause = Duration.seconds(10)
-
     private let parameters: String
     private let channels: [String]
     private let timeout: Duration
     private var connection: PostgresConnection?
-    private var pause = shortestPause
+    private var pauses = Loop.Backoff(from: .milliseconds(100), to: .seconds(10))
 
     init(parameters: String, channels: [String], timeout: Duration) throws {
         self.parameters = parameters
@@ -42,17 +39,17 @@ import RunLoopKit
     private func handle(_ event: PostgresConnection.Event) {
         switch event {
         case .connected:
-            pause = Self.shortestPause
+            pauses.reset()
             connection?.send(channels.map { "listen \"\($0)\";" }.joined())
             print("listening on \(channels.joined(separator: ", "))")
         case .notification(let channel, let payload):
             print("\(channel): \(payload)")
         case .lost(let message):
             print("lost: \(message.prefix { $0 != "\n" })")
+            let pause = pauses.next()
             print("connecting again in \(pause)")
             let timer = Loop.Timer(after: pause, isolation: .shared) { [unowned self] _ in connect() }
             Loop.main.add(timer, in: .common)
-            pause = min(pause * 2, Self.longestPause)
         }
     }
 }
