@@ -139,7 +139,7 @@ extension Loop {
         public func start(_ handler: @escaping Handler) -> Bool {
             let isFirst = lock.withLock {
                 guard case .idle = state else { return false }
-                self.handler = handler
+                (self.state, self.handler) = (.pausing, handler)
                 return true
             }
             guard isFirst else { return false }

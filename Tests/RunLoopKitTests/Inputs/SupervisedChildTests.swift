@@ -1,3 +1,4 @@
+import Dispatch
 import LoopTestSupport
 import TestSupport
 import Testing
@@ -154,6 +155,29 @@ import Testing
         try thread.performAndWait {}
         #expect(log.entries.last == "over: ended" && log.entries.count { $0.hasPrefix("over") } == 1)
         #expect(supervised.child == nil)
+    }
+
+    /// The threads meet in some of the rounds.
+    @Test("Of two threads one starts it, and after an end nobody does")
+    func startsAtOnce() {
+        for round in 0..<300 {
+            let (loop, _) = Loop.inVirtualTime()
+            let (starts, children, overs) = (Count(), Count(), Count())
+            let supervised = Supervised(on: loop) {
+                children.up()
+                return try Child("true")
+            }
+            let isEnded = round % 2 == 1
+            DispatchQueue.concurrentPerform(iterations: 2) { number in
+                if isEnded, number == 1 { return _ = supervised.end(within: .zero) }
+                let isStarted = supervised.start { _, event in if case .over = event { overs.up() } }
+                if isStarted { starts.up() }
+            }
+            #expect(isEnded ? starts.value < 2 : starts.value == 1)
+            supervised.end(within: .zero)
+            loop.run()
+            #expect(overs.value == starts.value && children.value == 0)
+        }
     }
 
     @Test("What its closures captured is released when it is over, and when the loop ends")
