@@ -157,8 +157,9 @@ extension RuleEngine {
     /// - Returns: The fault of one of them.
     @discardableResult
     func applyWaiting(to book: RuleBook, _ remains: inout RuleBook.Remains) -> Snapshot.Fault? {
-        guard !waiting.isEmpty, let key = book.key else { return nil }
+        guard let key = book.key, awaitedKeys.contains(key) else { return nil }
         let ready = waitingRules(for: book, key)
+        if ready.isEmpty { return nil }
         if let fault = fault(of: ready, in: book) { return fault }
         remains.objects += waiting.map(\.loop)
         for rule in ready {

@@ -1,4 +1,5 @@
 import RunLoopKit
+import Synchronization
 
 /// Keeps the rules that limit how often methods run: applies, discards and lists them.
 ///
@@ -39,7 +40,30 @@ public final class RuleEngine: @unchecked Sendable {
     // applying them is one step. A call takes its method's book's lock only.
 
     /// The engine of all methods that are declared without one.
-    public static let shared = RuleEngine()
+    public static var shared: RuleEngine {
+        // Acquire: the engine is complete.
+        let known = sharedEngine.load(ordering: .acquiring)
+        return known != 0 ? engine(at: known) : makeShared()
+    }
+
+    /// Its address, and retained; 0 before the first use. No lazy global: see `ProcessMark`.
+    private static let sharedEngine = Atomic<UInt>(0)
+
+    private static func engine(at address: UInt) -> RuleEngine {
+        Unmanaged<RuleEngine>.fromOpaque(UnsafeRawPointer(bitPattern: address)!).takeUnretainedValue()
+    }
+
+    /// Of two threads that do so at the same moment, one drops its engine.
+    @inline(never)
+    private static func makeShared() -> RuleEngine {
+        let made = Unmanaged.passRetained(RuleEngine())
+        let (isFirst, found) = sharedEngine.compareExchange(
+            expected: 0, desired: UInt(bitPattern: made.toOpaque()), successOrdering: .releasing,
+            failureOrdering: .acquiring)
+        if isFirst { return made.takeUnretainedValue() }
+        made.release()
+        return engine(at: found)
+    }
 
     private struct BookKey: Hashable {
         let type: ObjectIdentifier
@@ -59,8 +83,13 @@ public final class RuleEngine: @unchecked Sendable {
     /// Rules from snapshots whose methods or types are not known yet, or that conflict with another rule. Each one
     /// whose method and target are known has been tried.
     var waiting: [WaitingRule] = [] {
-        didSet { tellBooksWhoWaits() }
+        didSet {
+            awaitedKeys = Set(waiting.lazy.map(\.rule.key))
+            tellBooksWhoWaits()
+        }
     }
+    /// The methods that they wait for. A snapshot may have very many rules.
+    private(set) var awaitedKeys: Set<MethodKey> = []
     /// The types that declare methods, those that have had rules, and targets of calls that a rule may have waited for.
     private(set) var types = KnownTypes()
 
@@ -231,9 +260,8 @@ public final class RuleEngine: @unchecked Sendable {
 
     /// Calls to a method for which rules wait show the engine their targets' types. The lock is held.
     private func tellBooksWhoWaits() {
-        let keys = Set(waiting.lazy.map(\.rule.key))
         for book in books.values {
-            let isAwaited = book.key.map(keys.contains) ?? false
+            let isAwaited = book.key.map(awaitedKeys.contains) ?? false
             book.lock.withLock { book.awaitsTargets = isAwaited }
         }
     }

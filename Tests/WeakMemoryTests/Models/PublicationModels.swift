@@ -71,6 +71,7 @@ extension ProtocolModel {
         publication("a dump is started twice", store: "LoopDump.start port.store", load: "LoopDump.start port.load"),
         onePerProcess,
         keyOfThreads,
+        engineOfRules,
     ]
 
     /// A stop that waits while a run above runs, which begins and ends on the loop's thread.
@@ -134,6 +135,27 @@ extension ProtocolModel {
                     used = result.exchanged ? maker : result.original
                 }
                 thread.read(keys[used])
+            }
+        }
+        return program
+    }
+
+    /// Two threads use the engine of rules, and make it if there is none.
+    private static let engineOfRules = ProtocolModel(name: "an engine of rules is made once") { orders in
+        var program = Program()
+        let engine = program.atomic()
+        // None is number 0.
+        let engines = (0...2).map { program.plain("engine \($0)") }
+        for maker in 1...2 {
+            program.thread { thread in
+                var used = thread.load(engine, orders["RuleEngine.shared sharedEngine.load"])
+                if used == 0 {
+                    thread.write(engines[maker])
+                    let site: StaticString = "RuleEngine.makeShared sharedEngine.compareExchange"
+                    let result = thread.compareExchange(engine, 0, maker, orders[site], failure: orders.failure(site))
+                    used = result.exchanged ? maker : result.original
+                }
+                thread.read(engines[used])
             }
         }
         return program
