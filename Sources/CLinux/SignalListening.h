@@ -143,6 +143,12 @@ static inline void clinux_restore_signal_handler(int signal) {
         sigaction(signal, &clinux_shared_signals()->old[signal], 0);
 }
 
+// Called in every forked child. Its number may be that of its parent: in a new PID namespace, or if numbers are used
+// again.
+static inline void clinux_leave_signals_to_parent(void) {
+    __atomic_store_n(&clinux_shared_signals()->process, 0, __ATOMIC_RELAXED);
+}
+
 // Adds a listener. The first one of a signal installs the handler. 0, or the number of an error.
 static inline int clinux_add_signal_listener(int signal, clinux_signal_listener *listener) {
     clinux_signals *shared = clinux_shared_signals();

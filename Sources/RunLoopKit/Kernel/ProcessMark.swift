@@ -52,6 +52,7 @@ struct ProcessMark: Equatable, Sendable {
         System.onFork(before: { System.forksOnInitialThread = System.isInitialThread }) {
             if !System.forksOnInitialThread { ProcessMark.hasLostFirstThread.store(true, ordering: .relaxed) }
             ProcessMark.currentGeneration.add(1, ordering: .relaxed)
+            SignalEntry.leaveToParent()
         }
         // Release: who finds it set is counted.
         countsForks.store(true, ordering: .releasing)

@@ -71,6 +71,9 @@ struct SignalEntry: @unchecked Sendable {
     /// Whether a handler may see entries that were removed before.
     static var mayBeSeen: Bool { clinux_is_hearing_signals() }
 
+    /// In a forked child: its signals do not reach the listeners of its parent.
+    static func leaveToParent() { clinux_leave_signals_to_parent() }
+
     /// Closes the pipe. Called once, when no handler sees it.
     func free() {
         System.close(listeners.pointee.reader)
