@@ -59,7 +59,11 @@ extension Loop {
             let reason = main.run(.default) { program.result != nil }
             if let result = program.result { return try result.get() }
             guard reason == .stopped else {
-                fatalError("RunLoopKit: Loop.runMain cannot serve the main actor: the program has no libdispatch.")
+                fatalError(
+                    ProcessMark.hasFirstThread
+                        ? "RunLoopKit: Loop.runMain cannot serve the main actor: the program has no libdispatch."
+                        : "RunLoopKit: Loop.runMain cannot serve the main actor in a child that another thread than "
+                            + "the initial one forked. Fork on the initial thread, or give the work to a LoopThread.")
             }
             task.cancel()
         }
