@@ -44,6 +44,8 @@ struct FolderTree {
     /// Whether a folder was looked up while notices waited, or was not found.
     private var hasLookedTooEarly = false
     private var mustBeChecked = false
+    /// The watches of folders whose file system was unmounted.
+    private var unmounted: Set<FolderWatch> = []
     /// What a check has watched that was not exact.
     private var strays: Set<FolderWatch> = []
     /// The names in missed folders that notices have told: these have a watch after all.
@@ -64,9 +66,11 @@ struct FolderTree {
         paths = [rootWatch: []]
         guard hasSubfolders else { return }
         watchContents(of: [], rootWatch, reports: false)
-        // A limit that is reached at once is the caller's to know; the watched folder itself must be readable.
+        // A limit that is reached at once is the caller's to know; the watched folder itself must be readable. Others
+        // may choose the permissions, and the depth.
+        let passedOver = [System.accessDenied, System.nameTooLong]
         for case .unwatched(let entry, let error) in events
-        where error.errno != System.accessDenied || entry.bytes.isEmpty {
+        where !passedOver.contains(error.errno) || entry.bytes.isEmpty {
             for watch in paths.keys { System.removeWatch(watch, from: inotify) }
             throw error
         }
@@ -132,7 +136,11 @@ struct FolderTree {
         if !kind.isDisjoint(with: [.folderDeleted, .folderMoved, .unmounted, .ended]) {
             if notice.watch == rootWatch {
                 isNowGone()
-            } else if kind.contains(.ended) {
+            } else if kind.contains(.unmounted) {
+                // The check finds what was below it. Until then it keeps its path, so that it is reported.
+                unmounted.insert(notice.watch)
+                mustBeChecked = true
+            } else if kind.contains(.ended), !unmounted.contains(notice.watch) {
                 paths[notice.watch] = nil
                 young.remove(notice.watch)
             }
@@ -243,6 +251,11 @@ struct FolderTree {
     private mutating func addWatch(to entry: Entry) -> FolderWatch? {
         do throws(LoopError) {
             let watch = try System.addWatch(to: inotify, full(entry.bytes), for: kinds.union(.notThroughLinks))
+            if watch == rootWatch {
+                // The watched folder is mounted in itself, too. This has changed what its watch reports.
+                _ = try Self.addRootWatch(to: inotify, full([]), kinds)
+                return nil
+            }
             paths[watch] = entry.bytes
             young.insert(watch)
             missed.remove(entry.bytes)
@@ -371,7 +384,7 @@ struct FolderTree {
         for watch in strays.union(old.keys) where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
         reportMissing(old)
         reportNews(walk, old)
-        (young, self.missed, strays, told) = ([], [], [], [:])
+        (young, self.missed, strays, unmounted, told) = ([], [], [], [], [:])
         (mustBeChecked, hasMoved, hasLookedTooEarly) = (false, false, false)
     }
 

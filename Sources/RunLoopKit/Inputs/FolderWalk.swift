@@ -43,7 +43,8 @@ struct FolderWalk {
                 folders.append(Folder(path: path, watch: watch, contents: isNews(path, watch) ? contents : nil))
                 for (name, isFolder) in contents.reversed() where isFolder {
                     let inner = Self.join(path, name)
-                    if let watch = try watchIfAllowed(inner) { rest.append((inner, watch)) }
+                    // The watched folder may be mounted in itself, too.
+                    if let watch = try watchIfAllowed(inner), watch != rootWatch { rest.append((inner, watch)) }
                 }
             }
             isExact = try watch([]) == rootWatch && System.unreadBytes(in: inotify) <= 0

@@ -30,7 +30,7 @@ extension System {
     }
 
     private static func failure(_ call: String, _ path: [UInt8], _ code: Int32 = lastError) -> LoopError {
-        LoopError(call: "\(call)(\(String(decoding: path.dropLast(), as: UTF8.self)))", code: code)
+        LoopError(call: "\(call)(\(String(decoding: path.dropLast(), as: UTF8.self).printable))", code: code)
     }
 
     private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {

@@ -63,7 +63,8 @@ extension System {
         let code = lastError
         let advice = code == ENOSPC ? "the limit of watches is fs.inotify.max_user_watches" : nil
         throw LoopError(
-            call: "inotify_add_watch(\(String(decoding: path.dropLast(), as: UTF8.self)))", code: code, advice: advice)
+            call: "inotify_add_watch(\(String(decoding: path.dropLast(), as: UTF8.self).printable))", code: code,
+            advice: advice)
     }
 
     /// Ends a watch; its last notice is `ended`.

@@ -5,6 +5,8 @@ import Testing
 
 @testable import RunLoopKit
 
+@_silgen_name("unshare") private func unshare(_ what: Int32) -> Int32
+
 /// What happens in real folders. A test changes files first, and then runs the loop: the kernel has the events by then.
 /// Only a `written` may come later: another test that starts a program at that moment has the file open until then. So
 /// nothing follows a `write` before its event was awaited.
@@ -427,6 +429,58 @@ import Testing
             #expect(mkdir(scene.path("closed"), 0) == 0)
             let error = #expect(throws: LoopError.self) { try Source(scene.path("closed")) { _, _ in } }
             #expect(error?.errno == EACCES)
+        }
+    }
+
+    @Test("Errors show names escaped, which others may choose")
+    func escapedErrors() throws {
+        let scene = try Scene()
+        let error = #expect(throws: LoopError.self) { try Source(scene.path("\u{1B}[31m\n")) { _, _ in } }
+        #expect("\(error!)".contains("/\\u{1B}[31m\\n): "))
+    }
+
+    @Test("A subfolder whose path is too long is passed over when the source is made")
+    func tooDeep() throws {
+        let name = String(repeating: "n", count: 250)
+        var open: [Int32] = []
+        let scene = try Scene(.subfolders) {
+            open.append(Glibc.open($0.root, O_DIRECTORY | O_CLOEXEC))
+            for _ in 0..<20 {
+                #expect(mkdirat(open.last!, name, 0o755) == 0)
+                open.append(openat(open.last!, name, O_DIRECTORY | O_CLOEXEC))
+            }
+        }
+        scene.make("top")
+        #expect(scene.news(1) == ["created top"])
+        close(open.removeLast())
+        while let folder = open.popLast() {
+            #expect(unlinkat(folder, name, AT_REMOVEDIR) == 0)
+            close(folder)
+        }
+    }
+
+    /// The loop runs on a thread that has mounts of its own.
+    @Test("After an unmount, what was below the file system is reported and watched", .enabled(if: geteuid() == 0))
+    func unmount() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            Thread.detachNewThread {
+                defer { done.resume() }
+                let isAllowed = unshare(0x20000) == 0  // CLONE_NEWNS
+                guard isAllowed, mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else { return }
+                let scene = try? Scene(.subfolders) {
+                    $0.makeFolder("sub")
+                    $0.make("sub/below")
+                    #expect(mount("none", $0.path("sub"), "tmpfs", 0, nil) == 0)
+                    $0.makeFolder("sub/inner")
+                }
+                guard let scene else { return Issue.record("There is no source.") }
+                scene.make("sub/inner/a")
+                #expect(scene.news(1) == ["created sub/inner/a"])
+                #expect(umount(scene.path("sub")) == 0)
+                #expect(scene.news(3) == ["deleted sub/", "created sub/", "created sub/below"])
+                scene.make("sub/b")
+                #expect(scene.news(1) == ["created sub/b"])
+            }
         }
     }
 
