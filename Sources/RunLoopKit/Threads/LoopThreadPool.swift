@@ -202,6 +202,7 @@ public final class LoopThreadPool: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled before that.
     public nonisolated(nonsending) func drain() async throws {
+        guard hasThreads else { return }
         let promise = Promise<Void>()
         let drain = workload.whenFinished { promise.fulfil(.success(())) }
         try await promise.value { [workload] in
@@ -216,6 +217,7 @@ public final class LoopThreadPool: Sendable {
     @available(*, noasync, message: "It would block a thread of the task: await drain().")
     public func drainAndWait() {
         requireForeignThread("drainAndWait()")
+        guard hasThreads else { return }
         let waiter = Waiter()
         let drain = workload.whenFinished { waiter.fulfil(nil) }
         // Only threads with work that the drain waits for: they may block on the caller later.
@@ -225,6 +227,9 @@ public final class LoopThreadPool: Sendable {
             try? waiter.wait()
         }
     }
+
+    /// False in a forked child, where no thread finishes what the parent's had begun.
+    private var hasThreads: Bool { threads[0].loop.process.isCurrent }
 
     // MARK: The end
 
