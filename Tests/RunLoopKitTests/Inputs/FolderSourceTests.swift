@@ -473,7 +473,10 @@ import Testing
                     #expect(mount("none", $0.path("sub"), "tmpfs", 0, nil) == 0)
                     $0.makeFolder("sub/inner")
                 }
-                guard let scene else { return Issue.record("There is no source.") }
+                guard let scene else {
+                    Issue.record("There is no source.")
+                    return
+                }
                 scene.make("sub/inner/a")
                 #expect(scene.news(1) == ["created sub/inner/a"])
                 #expect(umount(scene.path("sub")) == 0)

@@ -70,8 +70,13 @@ extension ProtocolModel {
             "a signal asks for a dump", store: "LoopDump.start port.store", load: "LoopDump.request port.load"),
         publication("a dump is started twice", store: "LoopDump.start port.store", load: "LoopDump.start port.load"),
         onePerProcess,
-        keyOfThreads,
-        engineOfRules,
+        // What the C library keeps for a key is plain.
+        madeOnce(
+            "a key is made once", load: "ThreadLoops.key keyAndOne.load",
+            exchange: "ThreadLoops.makeKey keyAndOne.compareExchange"),
+        madeOnce(
+            "an engine of rules is made once", load: "RuleEngine.shared sharedEngine.load",
+            exchange: "RuleEngine.makeShared sharedEngine.compareExchange"),
     ]
 
     /// A stop that waits while a run above runs, which begins and ends on the loop's thread.
@@ -119,45 +124,28 @@ extension ProtocolModel {
         return program
     }
 
-    /// Two threads use the key of threads, and make it if there is none. What the C library keeps for it is plain.
-    private static let keyOfThreads = ProtocolModel(name: "a key is made once") { orders in
-        var program = Program()
-        let key = program.atomic()
-        // None is number 0.
-        let keys = (0...2).map { program.plain("key \($0)") }
-        for maker in 1...2 {
-            program.thread { thread in
-                var used = thread.load(key, orders["ThreadLoops.key keyAndOne.load"])
-                if used == 0 {
-                    thread.write(keys[maker])
-                    let site: StaticString = "ThreadLoops.makeKey keyAndOne.compareExchange"
-                    let result = thread.compareExchange(key, 0, maker, orders[site], failure: orders.failure(site))
-                    used = result.exchanged ? maker : result.original
+    /// Two threads use an object, and make it if there is none.
+    private static func madeOnce(
+        _ name: String, load: StaticString, exchange: StaticString
+    ) -> ProtocolModel {
+        ProtocolModel(name: name) { orders in
+            var program = Program()
+            let word = program.atomic()
+            // None is number 0.
+            let objects = (0...2).map { program.plain("object \($0)") }
+            for maker in 1...2 {
+                program.thread { thread in
+                    var used = thread.load(word, orders[load])
+                    if used == 0 {
+                        thread.write(objects[maker])
+                        let result = thread.compareExchange(
+                            word, 0, maker, orders[exchange], failure: orders.failure(exchange))
+                        used = result.exchanged ? maker : result.original
+                    }
+                    thread.read(objects[used])
                 }
-                thread.read(keys[used])
             }
+            return program
         }
-        return program
-    }
-
-    /// Two threads use the engine of rules, and make it if there is none.
-    private static let engineOfRules = ProtocolModel(name: "an engine of rules is made once") { orders in
-        var program = Program()
-        let engine = program.atomic()
-        // None is number 0.
-        let engines = (0...2).map { program.plain("engine \($0)") }
-        for maker in 1...2 {
-            program.thread { thread in
-                var used = thread.load(engine, orders["RuleEngine.shared sharedEngine.load"])
-                if used == 0 {
-                    thread.write(engines[maker])
-                    let site: StaticString = "RuleEngine.makeShared sharedEngine.compareExchange"
-                    let result = thread.compareExchange(engine, 0, maker, orders[site], failure: orders.failure(site))
-                    used = result.exchanged ? maker : result.original
-                }
-                thread.read(engines[used])
-            }
-        }
-        return program
     }
 }
