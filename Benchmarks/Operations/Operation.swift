@@ -64,7 +64,7 @@ package struct GrowingOperation: Sendable {
         blocksForAnotherMode, observersOfAnotherActivity, messagePorts, ports, source0s, readyMessagePorts, readyPipes,
         readyLentPipes, source0Invalidation, observerInvalidation, withdrawal, commonModes, replacing, hostedTimers,
         retimingAtRandom, timers, timersInCommon, retiming, stopping, restarting, tolerantTimers, mixedTimers,
-        limiterEnd, knownKeys,
+        limiterEnd, knownKeys, waitingRules,
     ]
 }
 
