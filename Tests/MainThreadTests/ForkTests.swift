@@ -94,7 +94,7 @@ import Testing
     func childDoesNotWait() throws {
         #expect(
             try fork("thread").child == [
-                "child: perform false", "child: joined", "child ended", "parent: worker 7",
+                "child: perform false", "child: joined", "child: drained", "child ended", "parent: worker 7",
             ])
     }
 

@@ -170,9 +170,12 @@ let children: [String: () -> Void] = [
         worker?.join()
         worker = nil
         say("child: joined")
+        pool!.drainAndWait()
+        say("child: drained")
     },
 ]
 nonisolated(unsafe) var worker: LoopThread?
+nonisolated(unsafe) var pool: LoopThreadPool?
 
 func forkChild(_ body: () -> Void) {
     let child = fork()
@@ -261,7 +264,19 @@ case "worker":
 case "thread":
     worker = try LoopThread(name: "parent's")
     waitUntilAsleep(worker!)
+    // Its job is under way until the child has ended.
+    pool = try LoopThreadPool(count: 1)
+    let (begins, ends) = (makePipe(), makePipe())
+    pool!.perform {
+        var byte: UInt8 = 0
+        _ = write(begins.writer, &byte, 1)
+        _ = read(ends.reader, &byte, 1)
+    }
+    var byte: UInt8 = 0
+    _ = read(begins.reader, &byte, 1)
     forkChild(children[choice]!)
+    _ = write(ends.writer, &byte, 1)
+    pool!.drainAndWait()
     say("parent: worker \(try worker!.performAndWait { 7 })")
 default:
     // Makes the loop's descriptors and arms its timerfd.
