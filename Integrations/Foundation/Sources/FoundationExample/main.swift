@@ -158,7 +158,8 @@ let wanted: Set<String> = [
         wakeUps += 1
     }
     CFRunLoopAddObserver(CFRunLoopGetMain(), observer, kCFRunLoopCommonModes)
-    addTimer(3600) {}
+    // Not by `addTimer`: a timer that is made with an interval fires at once here.
+    RunLoop.main.add(Timer(fire: Date() + 3600, interval: 0, repeats: false) { _ in }, forMode: .common)
     Loop.main.add(Loop.Timer(every: .seconds(3600), isolation: .shared) { _ in }, in: .common)
     Thread.detachNewThread {
         for _ in 1...3 {
