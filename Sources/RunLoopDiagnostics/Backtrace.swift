@@ -31,6 +31,16 @@ public struct Backtrace: Sendable, CustomStringConvertible {
     /// the stall ended meanwhile, or because none was requested.
     public let frames: [Frame]
 
+    /// A backtrace whose functions have no names yet: see ``named()``.
+    init(unnamed addresses: [UInt]) {
+        frames = addresses.map {
+            Frame(address: $0, module: nil, buildID: "", moduleOffset: 0, function: nil, functionOffset: 0)
+        }
+    }
+
+    /// The same, with the names of the functions.
+    func named() -> Backtrace { Backtrace(frames.map(\.address)) }
+
     /// Finds the names of the functions. Reads files, and allocates.
     init(_ addresses: [UInt]) {
         let modules = System.modules(containing: addresses)

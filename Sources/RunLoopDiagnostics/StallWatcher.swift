@@ -66,14 +66,14 @@ final class StallWatcher: @unchecked Sendable {
         // Time in which the watcher should have looked and did not run: perhaps the process was stopped.
         let blind = min(due ?? now, now)..<now
         var next = now.addingSaturating(rules.thresholds[0])
-        var reports: [StallReport] = []
+        var reports: [(WatchedLoop, StallReport)] = []
         for watched in all {
             let found = watched.look(at: now, blind: blind, rules)
-            reports += found.reports
+            reports += found.reports.map { (watched, $0) }
             next = min(next, found.next)
         }
         for over in all where over.isGone { remove(over) }
-        for report in reports { handler(report) }
+        for (watched, report) in reports { handler(watched.finished(report)) }
         guard !all.isEmpty else {
             due = nil
             return nil

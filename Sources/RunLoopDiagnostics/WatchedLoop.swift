@@ -35,7 +35,7 @@ final class WatchedLoop: @unchecked Sendable {
     /// - Parameters:
     ///   - blind: The time since the watcher should have looked, before it did.
     ///   - rules: What is reported, and how.
-    /// - Returns: What to report, and when to look again, at the latest.
+    /// - Returns: What to report, by ``finished(_:)``, and when to look again, at the latest.
     func look(at now: Int64, blind: Range<Int64>, _ rules: StallRules) -> (reports: [StallReport], next: Int64) {
         var handler = recorder.runningHandler
         var reports: [StallReport] = []
@@ -74,6 +74,15 @@ final class WatchedLoop: @unchecked Sendable {
         return (reports, next > now ? next : now.addingSaturating(rules.thresholds[0]))
     }
 
+    /// A report with the names of its backtrace. They take milliseconds: all loops are looked at before.
+    func finished(_ report: StallReport) -> StallReport {
+        guard case .exceeded = report.stage else { return report }
+        let report = report.named()
+        // The report of the end has the same.
+        if suspect?.report?.number == report.number { suspect?.report = report }
+        return report
+    }
+
     /// A report of a stall that lasts; nil if it has just ended.
     private func makeReport(
         of suspect: Suspect, _ threshold: Int64, _ counted: Int64, _ rules: StallRules
@@ -88,7 +97,7 @@ final class WatchedLoop: @unchecked Sendable {
         return StallReport(
             number: suspect.report?.number ?? rules.nextNumber(countedFor: recorder),
             stage: .exceeded(.nanoseconds(threshold)), loop: name, handler, start: suspect.since, end: nil,
-            duration: counted, waiting: waiting, backtrace: Backtrace(sample?.addresses ?? []))
+            duration: counted, waiting: waiting, backtrace: Backtrace(unnamed: sample?.addresses ?? []))
     }
 
     /// A report of a stall that has ended; nil if not all of its time counts, and the rest is no stall.
@@ -123,6 +132,15 @@ extension StallReport {
             nesting: nesting, start: start, end: Loop.Instant(nanoseconds: end),
             duration: max(self.duration, .nanoseconds(duration)),
             waiting: waiting, backtrace: backtrace)
+    }
+}
+
+extension StallReport {
+    fileprivate func named() -> StallReport {
+        StallReport(
+            number: number, stage: stage, loop: loop, kind: kind, label: label, activity: activity, mode: mode,
+            nesting: nesting, start: start, end: end, duration: duration, waiting: waiting,
+            backtrace: backtrace.named())
     }
 }
 

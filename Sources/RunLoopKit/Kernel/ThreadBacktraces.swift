@@ -42,9 +42,16 @@ extension System {
     }
 
     /// Where another thread of this process is. Nil if the thread does not answer within the time, as one that blocks
-    /// the signal, and while another thread requests a backtrace.
+    /// the signal.
+    ///
+    /// One thread at a time requests a backtrace. The others wait until its request is over, as long as ten take at
+    /// most.
     package static func sample(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> Sample? {
-        guard clinux_request_backtrace(thread, signal) != 0 else { return nil }
+        let lastBegin = monotonicNanoseconds() + 10 * nanoseconds
+        while clinux_request_backtrace(thread, signal) == 0 {
+            guard monotonicNanoseconds() < lastBegin else { return nil }
+            clinux_pause(20_000)
+        }
         defer { clinux_end_backtrace() }
         let end = monotonicNanoseconds() + nanoseconds
         while clinux_has_backtrace() == 0 {
