@@ -214,7 +214,7 @@ extension Loop.ChildProcess {
     ///
     /// - *The grace period* is counted by a timer in the child's modes, on the clock of its loop: from this call, or
     ///   from when the child is added. If the loop ends before, or the child is invalid or released and in no loop,
-    ///   SIGKILL is sent then.
+    ///   SIGKILL is sent then. A program whose `main` returns first sends none: run the loop until the end is reported.
     /// - *Zero, or less:* SIGKILL follows at once. *A period beyond* ``Loop/Instant/distantFuture``, such as
     ///   `.seconds(Int64.max)`: there is no SIGKILL.
     /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
@@ -294,6 +294,8 @@ extension Loop.ChildProcess {
     }
 
     /// Whether the child was asked to end since its time limit was over: ``end(after:within:)``. From any thread.
+    ///
+    /// One that ended by itself at that very moment may have been asked, too: its exit says so.
     public var isOverTimeLimit: Bool { itemLock.withLock { isOverLimit } }
 
     private func limitIsOver(_ grace: Duration) {
