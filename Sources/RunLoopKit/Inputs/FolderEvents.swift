@@ -122,7 +122,7 @@ extension Loop.FolderSource {
         ///
         /// - When the source is made, there must be a folder. Then any number may go and come. While there is none, the
         ///   source is valid, and keeps runs going; then the folders above may go and come, too.
-        /// - A folder above that is *moved* takes the folder with it, and the source stays with that: no event tells so.
+        /// - A folder above that is *moved* takes the folder with it, and the source with that. No event says so.
         /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
         ///   make there wake the loop, but call no handler.
         /// - A relative path counts from the folder that was current when the source was made.
