@@ -52,8 +52,8 @@ struct FolderFollower {
 
 /// The watches of the folders above a path, while there is no folder at it.
 ///
-/// Each tells of the next name in the path, and whether it is moved or deleted itself. A folder that is looked up after
-/// them is there, or a notice says when it comes: so whoever looks at each notice misses none.
+/// Each tells of the next name in the path, and whether it is moved or deleted itself. The folder is looked up after
+/// them. If it is not there yet, its coming makes a notice, and each notice makes another look.
 private struct FolderWait {
     typealias Path = [UInt8]
 

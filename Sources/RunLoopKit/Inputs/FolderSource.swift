@@ -55,7 +55,7 @@ extension Loop {
         private let process = ProcessMark.current
 
         /// Guards `follower`. Another one than the item's, which must not be held while a large folder is listed.
-        private let treeLock = Lock(.leaf)
+        private let followerLock = Lock(.leaf)
         @exclusivity(unchecked) private var follower: FolderFollower
 
         /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
@@ -121,7 +121,7 @@ extension Loop {
         /// The number of folders that are watched, for tests and reports; 0 once the source is invalid. A user may have
         /// `fs.inotify.max_user_watches` of all sources and programs together. The kernel counts those of an invalid
         /// source until it is deallocated, unless the folder is gone.
-        public var watchCount: Int { isValid ? treeLock.withLock { follower.watchCount } : 0 }
+        public var watchCount: Int { isValid ? followerLock.withLock { follower.watchCount } : 0 }
 
         // MARK: Source1
 
@@ -133,7 +133,7 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            let (events, isGone) = treeLock.withLock { (follower.readEvents(), follower.isGone) }
+            let (events, isGone) = followerLock.withLock { (follower.readEvents(), follower.isGone) }
             guard !events.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
             if isGone { invalidate() }
             handler(self, events)

@@ -64,7 +64,7 @@ extension Quota {
     /// reload("/a")
     /// ```
     ///
-    /// - *If the tokens are there* and nobody waits, it returns without suspending.
+    /// - *If the quota has the tokens* and no task waits, the call returns without suspending.
     /// - *A cost above the burst* waits until nothing is owed, as after ``reserve(_:)``: the rate holds for any cost.
     /// - *Calls of* ``take(_:)`` *meanwhile* are refused, since the first that waits has its tokens reserved. They get
     ///   tokens that are there when that task's time has come, and it has not continued yet.
@@ -166,7 +166,7 @@ extension Quota {
     }
 
     private func withdraw(_ waiter: QuotaWaiter) {
-        // One whose turn has come is told so, and then sleeps as a cancelled task does.
+        // A task that has its turn already goes on to its sleep, which throws since the task is cancelled.
         guard lock.withLock({ waiters.withdraw(waiter) }) else { return }
         waiter.turn.fulfil(.failure(CancellationError()))
     }
