@@ -88,7 +88,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Takes everything that is pending, as actions. The lock is held, and the limiter open.
     func takePending() -> [Action] { [] }
 
-    /// Whether anything is pending. The lock is held.
+    /// Whether anything is pending, or waits for a handler. The lock is held.
     var hasPending: Bool { false }
 
     /// Drops everything for good. The lock is held. Returns what the caller must release without it: a user's object

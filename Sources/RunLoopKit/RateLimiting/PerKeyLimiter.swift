@@ -350,7 +350,7 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
         forgetQuietKeys(count, unlocking: held)
     }
 
-    override var hasPending: Bool { table.queueCount > 0 }
+    override var hasPending: Bool { table.queueCount > 0 || waitingKeys.map { !$0.keys.isEmpty } ?? false }
 
     override func takePending() -> [Action] {
         guard isOpen, !isWithoutHandler else { return [] }

@@ -130,7 +130,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
         releaseInputs(earlier, last)
     }
 
-    var isPending: Bool { lock.withLock { burst.isPending || waitingInputs.map { !$0.isEmpty } ?? false } }
+    var isPending: Bool { lock.withLock { hasPending } }
 
     // MARK: The handler
 
@@ -187,7 +187,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
         _ = act(if: isOpen && rules.timerFired(&burst, at: now), unlocking: held)
     }
 
-    override var hasPending: Bool { burst.isPending }
+    override var hasPending: Bool { burst.isPending || waitingInputs.map { !$0.isEmpty } ?? false }
 
     override func catchUp(at now: Int64) { rules.catchUp(&burst, at: now) }
 

@@ -272,12 +272,11 @@ import Testing
                 Debounce(interval: interval, on: loop, whenReleased: release, label: label) { acted.add($0) }
             }
             func makeWithoutHandler(_ release: RateLimitRelease, _ label: String) -> Debounce<Int> {
-                Debounce(interval: .nanoseconds(1), on: loop, whenReleased: release, label: label)
+                Debounce(interval: .seconds(1000), on: loop, whenReleased: release, label: label)
             }
             func fails(_ limiter: Debounce<Int>, _ input: Int) { _ = try? ThrowingOwner(limiter, input) }
             fails(make(.seconds(1000), .flush, "flushes"), 1)
             precondition(mistakes.entries.isEmpty)
-            // Long after its trailing edge, too.
             fails(make(.seconds(1000), .discard, "a"), 2)
             fails(makeWithoutHandler(.discard, "b"), 3)
             fails(makeWithoutHandler(.flush, "c"), 4)
@@ -298,6 +297,42 @@ import Testing
             thread.stop()
             thread.joinBlocking()
             _exit(acted.entries == [1] ? 0 : 1)
+        }
+    }
+
+    @Test("A call that was due and waits for a handler is reported when its limiter is dropped")
+    func limitersThatWaitedForHandlers() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            for release in [RateLimitRelease.discard, .flush] {
+                let throttle = Throttle<Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, whenReleased: release, label: "a")
+                throttle(1)
+                precondition(throttle.isPending)
+                let debounce = Debounce<Int>(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "b")
+                debounce(2)
+                debounce.flush()
+                let keyed = KeyedThrottle<Int, Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, whenReleased: release, label: "c")
+                keyed(3, for: 1)
+                let flushed = KeyedDebounce<Int, Int>(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "d")
+                flushed(4, for: 1)
+                flushed(4, for: 2)
+                flushed.flushAll()
+                // What is cancelled is not lost.
+                let cancelled = KeyedThrottle<Int, Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, whenReleased: release, label: "e")
+                cancelled(5, for: 1)
+                cancelled.cancelAll()
+                _ = (consume throttle, consume debounce, consume keyed, consume flushed, consume cancelled)
+            }
+            let names = ["throttle \"a\"", "debounce \"b\"", "throttle \"c\"", "debounce \"d\""]
+            let reported = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
+            _exit(reported == names + names ? 0 : 1)
         }
     }
 
