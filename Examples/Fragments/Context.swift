@@ -46,9 +46,7 @@ func save() {}
 func write(_ text: String) {}
 func milliseconds() -> Int64 { 0 }
 func fetchResults(for text: String) async throws -> [String] { [text] }
-func show(_ results: [String]) {}
 nonisolated(unsafe) var count = 0
-nonisolated(unsafe) var isOver = true
 nonisolated(unsafe) var drawsFrames = false
 nonisolated(unsafe) var textChanged: (String) -> Void = { _ in }
 nonisolated(unsafe) var keyPressed: () -> Void = {}

@@ -3,9 +3,8 @@
 #if canImport(Glibc)
     import Glibc
 #endif
-import RunLoopKit
 
-// GLib and GTK
+// GLib
 struct GIOCondition { static let input = GIOCondition() }
 let G_IO_IN = GIOCondition.input
 @discardableResult func g_unix_fd_add(
@@ -14,27 +13,6 @@ let G_IO_IN = GIOCondition.input
 ) -> UInt32 { 0 }
 func g_main_context_find_source_by_id(_ context: OpaquePointer?, _ id: UInt32) -> OpaquePointer? { nil }
 func g_source_set_can_recurse(_ source: OpaquePointer?, _ canRecurse: Int32) {}
-nonisolated(unsafe) let application = OpaquePointer(bitPattern: 1)
-@discardableResult func g_application_run(_ application: OpaquePointer?, _ count: Int32, _ arguments: Int?) -> Int32 {
-    0
-}
-func g_application_quit(_ application: OpaquePointer?) {}
-
-// RunLoopKitGLib
-struct GLibContext { static let `default` = GLibContext() }
-struct GLibAttachment { func detach() {} }
-extension Loop {
-    func attach(to context: GLibContext, onStop: (() -> Void)? = nil) throws(LoopError) -> GLibAttachment {
-        GLibAttachment()
-    }
-}
-
-// SDL
-struct SDL_Event { var type: UInt32 = 0 }
-struct SDL_EventType { let rawValue: UInt32 }
-let SDL_QUIT = SDL_EventType(rawValue: 0x100)
-nonisolated(unsafe) var event = SDL_Event()
-func SDL_PollEvent(_ event: UnsafeMutablePointer<SDL_Event>?) -> Int32 { 0 }
 
 // SwiftNIO
 struct EventLoopFuture<Value> { func wait() throws -> Value { fatalError() } }
