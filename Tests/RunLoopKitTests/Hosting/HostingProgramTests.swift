@@ -12,7 +12,7 @@ import Testing
     private static let seeds = {
         let environment = ProcessInfo.processInfo.environment
         let first = environment["RANDOM_SEED"].flatMap { UInt64($0) } ?? 0
-        return first..<first + (environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? 300)
+        return first..<first + (environment["RANDOM_PROGRAMS"].flatMap { UInt64($0) } ?? programCount(900))
     }()
 
     /// A tracer makes blocks stay in their queues until they run; without one, a block step takes them out together.

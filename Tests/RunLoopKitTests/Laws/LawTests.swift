@@ -6,6 +6,8 @@ import Testing
 
 /// Random programs over every kind of item, in any number of modes and loops, and the laws that hold after each step.
 ///
+/// The long run of `scripts/check` plays enough of them that every combination comes up, `swift test` a few.
+///
 /// In a process of its own, in which no other test opens descriptors, and whose trap ends no other test. `LAW_SEED` and
 /// `LAW_PROGRAMS` choose other programs, `LAW_FAILURES` how many may fail before it ends; `LAW_WHOLE` does not shrink
 /// them.
@@ -43,8 +45,7 @@ import Testing
 
     private static func playAll(reportingTo path: String) {
         let environment = ProcessInfo.processInfo.environment
-        let rounds = environment["RUNLOOPKIT_LONG_TESTS"] == nil ? 1 : 3
-        let count = environment["LAW_PROGRAMS"].flatMap { Int($0) } ?? rounds * LawGenerator.round
+        let count = environment["LAW_PROGRAMS"].flatMap { Int($0) } ?? Int(programCount(3 * UInt64(LawGenerator.round)))
         let first = environment["LAW_SEED"].flatMap { UInt64($0) } ?? 1
         let mostFailures = environment["LAW_FAILURES"].flatMap { Int($0) } ?? 1
         let report = Report(path)
