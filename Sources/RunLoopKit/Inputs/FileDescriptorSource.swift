@@ -42,7 +42,8 @@ extension Loop {
     /// - When a duplicate is closed, the process loses its POSIX locks (`fcntl`) on the file; `flock` locks stay.
     ///
     /// **An owned descriptor** (`init(owning:…)`) has no duplicate. The source closes it when none of its handlers
-    /// runs. No other handler may read from it, so the loop does not ask again.
+    /// runs. No other handler may read from it. So the loop asks again only if the descriptor is reported writable, or
+    /// if this handler has been called since the report.
     ///
     /// The source does not change the descriptor's flags: <doc:WhichInput#Descriptors> says when to set `O_NONBLOCK`.
     /// It can be in several modes of one loop, and keeps runs in them going, even while it is disarmed.
@@ -249,7 +250,7 @@ extension Loop {
         /// If other handlers have been called since the report, asks the kernel again, since they may have read the
         /// descriptor. Two kinds are not asked, unless a call of this handler is active, or has ended since:
         ///
-        /// - An owned descriptor: no other handler reads it. One may write to it.
+        /// - An owned descriptor that is not reported writable: no other handler reads it, but one may write to it.
         /// - One that does not block, as long as the report is recent: a handler that finds nothing goes on. Asking
         ///   takes 450 ns, as long as half of the rest.
         ///
