@@ -1,0 +1,74 @@
+import Foundation
+import LoopTestSupport
+import Testing
+
+@testable import RunLoopKit
+
+/// A temporary folder, a source for it, and a log.
+final class FolderScene {
+    let outer: String
+    let root: String
+    let loop = Loop.inVirtualTime().0
+    let log = Log<Loop.FolderSource.Event>()
+    private(set) var source: Loop.FolderSource!
+    private var open: [Int32] = []
+
+    init(_ options: Loop.FolderSource.Options = [], _ prepare: (FolderScene) -> Void = { _ in }) throws {
+        var template = Array("\(NSTemporaryDirectory())/folder-XXXXXX".utf8CString)
+        outer = String(cString: mkdtemp(&template))
+        root = outer + "/root"
+        makeFolder("")
+        prepare(self)
+        source = try Loop.FolderSource(root, options: options) { [log] _, events in
+            #expect(!events.isEmpty)
+            for event in events { log.add(event) }
+        }
+        loop.add(source)
+    }
+
+    deinit {
+        for file in open { close(file) }
+        try? FileManager.default.removeItem(atPath: outer)
+    }
+
+    func path(_ name: String) -> String { name.isEmpty ? root : root + "/" + name }
+
+    func makeFolder(_ name: String) { #expect(mkdir(path(name), 0o755) == 0) }
+
+    /// Makes a file without opening it.
+    func make(_ name: String) { #expect(mknod(path(name), S_IFREG | 0o644, 0) == 0) }
+
+    func write(_ name: String, closing: Bool = true) {
+        let file = Glibc.open(path(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        #expect(file >= 0 && Glibc.write(file, "x", 1) == 1)
+        if closing { close(file) } else { open.append(file) }
+    }
+
+    func move(_ old: String, to new: String) { #expect(rename(path(old), path(new)) == 0) }
+
+    func remove(_ name: String) { #expect(Glibc.remove(path(name)) == 0) }
+
+    /// Makes so many events that the kernel drops what comes next. False if it keeps too many for a test.
+    func fillQueue() throws -> Bool {
+        let text = try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+        guard let limit = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)), limit <= 100_000 else {
+            return false
+        }
+        // Equal events in a row are one: so two names in turn. What changes no folder takes the kernel less time.
+        for name in ["a", "b"] { make(name) }
+        for _ in 0...limit / 2 {
+            for name in ["a", "b"] { close(Glibc.open(path(name), O_WRONLY | O_CLOEXEC)) }
+        }
+        for name in ["a", "b"] { remove(name) }
+        return true
+    }
+
+    /// What has happened since the last call.
+    ///
+    /// - Parameter least: How many events to wait for.
+    func news(_ least: Int = 0) -> [String] {
+        let count = log.entries.count
+        repeat { _ = loop.run(mode: .default, for: .seconds(1)) } while log.entries.count < count + least
+        return log.entries.dropFirst(count).map(\.description)
+    }
+}
