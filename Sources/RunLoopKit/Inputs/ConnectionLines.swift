@@ -17,8 +17,13 @@ extension Loop.Connection {
     /// - *The end:* when the peer has finished, the last line is reported, even without a newline, and the connection
     ///   ends itself, by ``end()``. The last call has no line: the connection is closed. A failure looks the same, but
     ///   reports no line that has not ended; for its error take ``setHandler(_:)`` and a ``Loop/LineSplitter``.
-    /// - *Invalidated* by the handler, the connection reports no other line, and no end.
-    /// - *A handler that runs the loop,* nested, gets the lines of the next bytes there, before the rest of its own.
+    /// - *Invalidated* by the handler, the connection reports no other line, and no end. Ended by ``end()``, or paused
+    ///   by ``isReceiving``, it still reports those of the same read.
+    /// - *A handler that runs the loop,* nested, gets the next lines there, in order, once other bytes come or the
+    ///   connection is closed.
+    /// - *Replaced* by another handler in a call, it still gets the other lines of the same read. The beginning of a
+    ///   line that has not ended is lost: where lines are followed by something else, take ``setHandler(_:)`` and a
+    ///   ``Loop/LineSplitter``.
     ///
     /// Node.js: `readline`.
     ///
@@ -52,21 +57,25 @@ extension Loop.Connection {
     private static func divide(_ splitter: Loop.LineSplitter, _ handler: @escaping LineHandler) -> Handler {
         let lines = DividedLines(splitter)
         return { connection, event in
-            for line in lines.add(event) where connection.isValid { handler(connection, line) }
-            switch event {
-            case .peerFinished: connection.end()
-            case .closed: handler(connection, nil)
-            case .connected, .received, .drained: break
-            }
+            lines.add(event)
+            var isClosed = false
+            if case .closed = event { isClosed = true }
+            // A closed connection is invalid. Those that a call is still to report, which runs the loop, come first.
+            while isClosed || connection.isValid, let line = lines.next() { handler(connection, line) }
+            if event == .peerFinished { connection.end() }
+            if isClosed { handler(connection, nil) }
         }
     }
 }
 
-/// A splitter that a handler changes, on the loop's thread alone.
+/// A splitter that a handler changes, and the lines that it has not reported, on the loop's thread alone.
 private final class DividedLines: @unchecked Sendable {
     @exclusivity(unchecked) private var splitter: Loop.LineSplitter
+    @exclusivity(unchecked) private var lines = RingQueue<Loop.LineSplitter.Line>()
 
     init(_ splitter: Loop.LineSplitter) { self.splitter = splitter }
 
-    func add(_ event: Loop.Connection.Event) -> [Loop.LineSplitter.Line] { splitter.add(event) }
+    func add(_ event: Loop.Connection.Event) { for line in splitter.add(event) { lines.append(line) } }
+
+    func next() -> Loop.LineSplitter.Line? { lines.takeFirst() }
 }

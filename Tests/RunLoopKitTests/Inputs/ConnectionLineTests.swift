@@ -63,4 +63,40 @@ import Testing
         loop.run()
         #expect(log.entries == ["second a", "second b", "second end"])
     }
+
+    @Test("A nested run gets the lines in order, and the end after the last")
+    func nested() throws {
+        let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler { _, line in
+            log.add(line?.text ?? "end")
+            guard line?.text == "a" else { return }
+            ends.send("d\ne")
+            ends.closeWriter()
+            loop.run(mode: .default, for: .seconds(1))
+            log.add("returns")
+        }
+        loop.add(connection)
+        ends.send("a\nb\nc\n")
+        loop.run()
+        #expect(log.entries == ["a", "b", "c", "d", "e", "end", "returns"])
+    }
+
+    @Test("A connection that fails in a nested run reports the lines that came before")
+    func failsInNestedRun() throws {
+        let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler { connection, line in
+            log.add(line?.text ?? "end")
+            guard line?.text == "a" else { return }
+            connection.end(within: .zero)
+            loop.run(mode: .default, for: .seconds(1))
+        }
+        loop.add(connection)
+        ends.send("a\nb\nc\nrest")
+        loop.run()
+        #expect(log.entries == ["a", "b", "c", "end"])
+    }
 }
