@@ -217,7 +217,12 @@ extension Loop {
         /// Begins a pause. Returns false if the loop refuses its timer.
         private func pause(for pause: Duration) -> Bool {
             let timer = Timer(after: pause, label: "pause of \(name)") { [self] _ in pauseIsOver() }
-            lock.withLock { (state, self.timer) = (.pausing, timer) }
+            let isEnding = lock.withLock {
+                (state, self.timer) = (.pausing, timer)
+                return grace != nil
+            }
+            // An end that was asked for before has found no timer.
+            if isEnding { timer.nextFireTime = loop.now }
             return loop.insert(timer, in: mode)
         }
 

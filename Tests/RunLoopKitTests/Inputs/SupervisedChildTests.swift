@@ -235,4 +235,45 @@ import Testing
             loop.run()
         }
     }
+
+    private struct Refusal: Error {}
+
+    #if DEBUG
+        /// Another thread asks for the end at each moment after the closure has thrown, if no lock keeps it from that.
+        @Test("An end that is asked for as a pause begins ends the pause")
+        func endsAsPauseBegins() throws {
+            for moment in 1...60 {
+                let (loop, clock) = Loop.inVirtualTime()
+                // Until the other thread has asked.
+                let hold = clock.hold()
+                let (points, asks, isReported, isOver) = (Count(), Gate(), Count(), Count())
+                let supervised = Supervised(on: loop, backoff: .init(from: .seconds(1000), to: .seconds(1000))) {
+                    points.upBy(1_000_000)
+                    throw Refusal()
+                }
+                supervised.start { _, event in
+                    isReported.up()
+                    asks.open()
+                    if case .over(.ended) = event { isOver.up() }
+                }
+                let other = try LoopThread()
+                other.perform {
+                    asks.wait()
+                    supervised.end(within: .zero)
+                    hold.release()
+                }
+                let plan = Faults(
+                    nil,
+                    atPoint: {
+                        guard points.value > 0, isReported.value == 0, points.up() == 1_000_000 + moment else { return }
+                        asks.open()
+                        for _ in 0..<200 { leaveProcessor() }
+                    })
+                plan.whileArmed { _ = loop.run(mode: .default, for: .seconds(2000)) }
+                other.stop()
+                other.joinBlocking()
+                #expect(isOver.value == 1 && loop.now == Loop.Instant(nanoseconds: 0), "moment \(moment)")
+            }
+        }
+    #endif
 }
