@@ -44,7 +44,7 @@ extension Loop {
 
         /// What has happened.
         public enum Event: Sendable {
-            /// A child was started, and is in the loop. Set the handlers of its pipes here.
+            /// A child was started, and is in the loop. Set the handlers of its pipes here; its own is taken.
             case started(_ child: ChildProcess)
 
             /// The child has ended. Another one is started after a pause; nil if none is, and ``over(_:)`` follows.
@@ -64,7 +64,8 @@ extension Loop {
             case succeeded
             /// Too many ends in a row were quick.
             case gaveUp
-            /// ``SupervisedChild/end(within:)`` was called, or the loop takes no other child, since it is stopped.
+            /// ``SupervisedChild/end(within:)`` was called; or the loop takes no other child, since it is stopped; or
+            /// the program has invalidated the child, or has given it another handler.
             case ended
         }
 
@@ -165,7 +166,12 @@ extension Loop {
                 Mistakes.shared.report(.refusedItem(item: name, reason: .itemIsForMainActor))
                 return false
             }
-            return start(unsafeBitCast(handler, to: Handler.self))
+            let handler = unsafeBitCast(handler, to: Handler.self)
+            if loop.isMain { return start(handler) }
+            return start { [name] supervised, event in
+                Loop.requireMainActor(name)
+                handler(supervised, event)
+            }
         }
 
         /// Ends the child, as ``Loop/ChildProcess/end(within:)`` does, and starts no other. From any thread.
@@ -236,13 +242,13 @@ extension Loop {
             do {
                 watch(try makeChild())
             } catch {
-                let (pause, reason) = next(after: nil)
-                report(.notStarted(error, restartsAfter: pause), pause, reason)
+                goOn(after: nil) { .notStarted(error, restartsAfter: $0) }
             }
         }
 
         private func watch(_ child: ChildProcess) {
-            let hasHandler = child.setHandler { [self] _, exit in hasEnded(exit) }
+            let attention = Attention(of: self)
+            let hasHandler = child.setHandler { _, exit in attention.childHasEnded(exit) }
             require(hasHandler, "The closure of the \(name) has returned a child that is invalid: start a new one.")
             let now = loop.now
             let grace = lock.withLock { () -> Duration? in
@@ -251,16 +257,36 @@ extension Loop {
             }
             guard loop.insert(child, in: mode) else {
                 child.end(within: grace ?? .zero)
-                child.invalidate()
-                return finish(.ended)
+                finish(.ended)
+                return child.invalidate()
             }
             if let grace { child.end(within: grace) }
             report(.started(child))
         }
 
-        private func hasEnded(_ exit: ChildProcess.Exit) {
-            let (pause, reason) = next(after: exit)
-            report(.ended(exit, restartsAfter: pause), pause, reason)
+        /// What a child's handler retains. If it is released without having been called, the child was taken away.
+        private final class Attention: @unchecked Sendable {
+            private let supervised: SupervisedChild
+            /// Accessed by the loop's thread, and then by the one that releases this.
+            @exclusivity(unchecked) private var isOver = false
+
+            init(of supervised: SupervisedChild) { self.supervised = supervised }
+
+            func childHasEnded(_ exit: ChildProcess.Exit) {
+                isOver = true
+                supervised.goOn(after: exit) { .ended(exit, restartsAfter: $0) }
+            }
+
+            deinit { if !isOver { supervised.hasLostChild() } }
+        }
+
+        /// Called on any thread: the child is invalid, or has another handler; or the loop has ended.
+        private func hasLostChild() {
+            guard loop.isOfThisProcess, lock.withLock({ state == .running }) else { return }
+            let isAccepted = loop.perform(in: [mode], place) { [self] in
+                if lock.withLock({ state == .running }) { finish(.ended) }
+            }
+            if !isAccepted { releaseHandler() }
         }
 
         /// What comes after a child's end; after none, if it could not be started.
@@ -281,11 +307,12 @@ extension Loop {
             }
         }
 
-        /// Begins the pause before the handler is called, which may end it.
-        private func report(_ event: Event, _ pause: Duration?, _ reason: Reason?) {
-            var reason = reason
-            if let pause, !self.pause(for: pause) { reason = .ended }
-            report(event)
+        /// Reports the end of a child, or that there is none. Begins the pause before the handler is called, which may
+        /// end it.
+        private func goOn(after exit: ChildProcess.Exit?, _ event: (_ pause: Duration?) -> Event) {
+            var (pause, reason) = next(after: exit)
+            if let length = pause, !self.pause(for: length) { (pause, reason) = (nil, .ended) }
+            report(event(pause))
             if let reason { finish(reason) }
         }
 
@@ -297,7 +324,7 @@ extension Loop {
         @discardableResult
         private func releaseHandler() -> Handler? {
             lock.withLock {
-                state = .over
+                (state, currentChild) = (.over, nil)
                 return handler.take()
             }
         }

@@ -276,4 +276,61 @@ import Testing
             }
         }
     #endif
+
+    @Test("What keeps the loop from another start is no pause")
+    func refusedPause() throws {
+        let thread = try LoopThread()
+        let log = Log<String>()
+        let supervised = Supervised(on: thread.loop) { [unowned thread] in
+            thread.stop()
+            throw Refusal()
+        }
+        supervised.start { _, event in log.add(Self.describe(event)) }
+        thread.joinBlocking()
+        #expect(log.entries == ["Refusal()", "over: ended"])
+    }
+
+    @Test("A child that is taken away from the object ends it", arguments: [false, true])
+    func childTakenAway(_ getsHandler: Bool) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let supervised = Supervised(on: loop, label: "server") { try Child("true") }
+        supervised.start { _, event in
+            log.add(Self.describe(event))
+            guard case .started(let child) = event else { return }
+            if getsHandler {
+                child.setHandler { _, exit in log.add("other: \(exit)") }
+            } else {
+                child.invalidate()
+            }
+        }
+        loop.run()
+        let other = getsHandler ? ["other: exited with 0"] : []
+        #expect(log.entries.sorted() == (["started", "over: ended"] + other).sorted())
+        #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
+    }
+
+    @Test("After the end of the loop it is over")
+    func afterLoop() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let supervised = Supervised(on: loop, label: "server") { try Child("sleep", ["1000"]) }
+        supervised.start { _, event in
+            guard case .started(let child) = event else { return }
+            loop.stop()
+            child.signal(SIGKILL)
+        }
+        loop.run()
+        loop.end()
+        #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
+    }
+
+    @Test("A handler of the main actor is not called on another thread in virtual time")
+    func mainActorElsewhere() async {
+        await #expect(processExitsWith: .failure) {
+            let thread = try LoopThread(clock: VirtualClock())
+            let supervised = Supervised(on: thread.loop) { throw Refusal() }
+            supervised.start(isolation: .shared) { _, _ in }
+            try await thread.waitForEnd()
+        }
+    }
 }
