@@ -66,7 +66,9 @@ extension Loop {
         /// - Parameter generator: Asked once, unless ``jitter`` is 0.
         public mutating func next(using generator: inout some RandomNumberGenerator) -> Duration {
             let current = pause
-            pause = min(Self.product(current, factor), maximum.wholeNanoseconds)
+            // A nanosecond longer at least, which a small factor would not make it.
+            let least = factor > 1 && current > 0 ? current.addingSaturating(1) : current
+            pause = min(max(Self.product(current, factor), least), maximum.wholeNanoseconds)
             if jitter == 0 { return .nanoseconds(current) }
             return .nanoseconds(Self.product(current, 1 - Double.random(in: 0...jitter, using: &generator)))
         }

@@ -52,4 +52,12 @@ import Testing
         #expect(parts.allSatisfy { $0 >= -1e-6 && $0 <= jitter + 1e-6 })
         #expect(parts.max()! > jitter * 0.9 && parts.min()! < jitter * 0.1)
     }
+
+    @Test("A pause of a few nanoseconds grows with any factor, too")
+    func smallPauses() {
+        var backoff = Backoff(from: .nanoseconds(1), to: .nanoseconds(4), factor: 1.01)
+        #expect(pauses(5, of: &backoff) == [1, 2, 3, 4, 4].map { Duration.nanoseconds($0) })
+        var zero = Backoff(from: .zero, factor: 3)
+        #expect(pauses(3, of: &zero) == [.zero, .zero, .zero])
+    }
 }
