@@ -111,14 +111,15 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
         }
     }
 
-    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst.
+    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst. A task whose
+    /// turn in ``wait(_:)`` has come continues no earlier.
     ///
     /// - Parameter cost: How many. Zero or less does nothing.
     public func giveBack(_ cost: Int = 1) {
         lock.withLock { rules.giveBack(cost, to: &bucket, at: clock.nanoseconds) }
     }
 
-    /// Makes it full, as it was at first.
+    /// Makes it full, as it was at first. A task whose turn in ``wait(_:)`` has come continues no earlier.
     public func reset() { lock.withLock { bucket = TokenBucket() } }
 
     /// The settings, and how many tokens are left.

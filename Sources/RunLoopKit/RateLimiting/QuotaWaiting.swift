@@ -91,8 +91,8 @@ extension Quota {
     ///   tokens are there. They are given back then.
     public nonisolated(nonsending) func wait(_ cost: Int = 1, on loop: Loop) async throws {
         require(
-            clock.isVirtual == loop.clock.isVirtual,
-            "A task waits for a quota on a loop of another time: both are virtual, or none")
+            clock.isSame(as: loop.clock),
+            "A task waits for a quota on a loop of another clock: both count in real time, or on one VirtualClock")
         try await wait(cost) { _, time in
             try await LoopClock(loop).sleep(until: Loop.Instant(nanoseconds: time))
         }

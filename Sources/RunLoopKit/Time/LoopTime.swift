@@ -56,6 +56,14 @@ package enum LoopTime: Sendable {
     }
 
     var isVirtual: Bool { if case .virtual = self { true } else { false } }
+
+    func isSame(as other: LoopTime) -> Bool {
+        switch (self, other) {
+        case (.monotonic, .monotonic): true
+        case (.virtual(let clock), .virtual(let other)): clock === other
+        default: false
+        }
+    }
 }
 
 /// One moment on the clocks of timers. A clock that no timer counts on is not read.

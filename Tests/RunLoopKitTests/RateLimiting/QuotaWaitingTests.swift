@@ -126,8 +126,8 @@ import Testing
 
     @Test("A loop that ends gives the tokens back")
     func endedLoop() async throws {
-        let (stage, clock) = (try Stage(), VirtualClock(.manual))
-        let quota = Quota(1, per: .seconds(1), clock: clock)
+        let stage = try Stage()
+        let quota = Quota(1, per: .seconds(1), on: stage.loop)
         #expect(quota.take().isAllowed)
         stage.thread.stop()
         try await stage.thread.waitForEnd()
@@ -194,5 +194,28 @@ import Testing
             let thread = try LoopThread()
             try await Quota(1, per: .seconds(1), clock: VirtualClock()).wait(on: thread.loop)
         }
+    }
+
+    @Test("A loop of another virtual clock is a mistake")
+    func otherClock() async {
+        await #expect(processExitsWith: .failure) {
+            let thread = try LoopThread(clock: VirtualClock())
+            try await Quota(1, per: .seconds(1), clock: VirtualClock()).wait(on: thread.loop)
+        }
+    }
+
+    @Test("Tokens that come in centuries are waited for", arguments: [1, 200, 292, 400])
+    func centuries(_ years: Int) async throws {
+        let quota = Quota(1, per: .seconds(years * 365 * 86_400))
+        #expect(quota.take().isAllowed)
+        let isOver = Count()
+        let task = Task {
+            defer { isOver.up() }
+            try await quota.wait()
+        }
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(isOver.value == 0)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 }
