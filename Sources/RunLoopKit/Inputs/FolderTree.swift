@@ -67,10 +67,8 @@ struct FolderTree {
         guard hasSubfolders else { return }
         watchContents(of: [], rootWatch, reports: false)
         // A limit that is reached at once is the caller's to know; the watched folder itself must be readable. Others
-        // may choose the permissions, and the depth.
-        let passedOver = [System.accessDenied, System.nameTooLong]
-        for case .unwatched(let entry, let error) in events
-        where !passedOver.contains(error.errno) || entry.bytes.isEmpty {
+        // may choose the permissions, the depth, and what is mounted.
+        for case .unwatched(let entry, let error) in events where System.saysLimit(error.errno) || entry.bytes.isEmpty {
             for watch in paths.keys { System.removeWatch(watch, from: inotify) }
             throw error
         }

@@ -19,6 +19,11 @@ extension System {
     /// Whether an error says that there is no folder at a path.
     static func saysNoFolder(_ code: Int32) -> Bool { code == ENOENT || code == ENOTDIR || code == ELOOP }
 
+    /// Whether descriptors, memory or watches are exhausted, whatever the call is about.
+    static func saysLimit(_ code: Int32) -> Bool {
+        code == EMFILE || code == ENFILE || code == ENOMEM || code == ENOSPC
+    }
+
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.
     static func describe(errno code: Int32) -> String {
         let name =

@@ -259,4 +259,26 @@ import Testing
         #expect(chmod(scene.path(root), 0o755) == 0)
         #expect(scene.news() == [Self.again])
     }
+
+    #if DEBUG
+        /// ENOTCONN and EIO are what a mount answers whose program has died.
+        @Test(
+            "A subfolder that cannot be watched for a reason of its own is passed over; a limit is not",
+            arguments: [
+                (ENOTCONN, true), (EIO, true), (ESTALE, true), (EPERM, true), (ENOSPC, false), (ENOMEM, false),
+            ], [Faults.Call.inotifyAdd, .openFolder])
+        func deadMount(_ error: (code: Int32, isPassedOver: Bool), _ call: Faults.Call) throws {
+            let scene = try Scene([.followsPath, .subfolders], at: "outer")
+            let plan = Faults(.init(call, first: 2, error: error.code))
+            let source = plan.whileArmed { try? Source(scene.path("outer"), options: [.followsPath, .subfolders]) }
+            #expect((source != nil) == error.isPassedOver)
+            guard call == .openFolder else { return }
+            // As a folder that comes again.
+            scene.move("outer", to: "away")
+            #expect(scene.news() == [Self.gone])
+            scene.move("away", to: "outer")
+            let news = Faults(.init(call, first: 2, error: error.code)).whileArmed { scene.news() }
+            #expect((news == [Self.again]) == error.isPassedOver, "\(news)")
+        }
+    #endif
 }
