@@ -22,6 +22,9 @@ struct FolderFollower {
     /// Whether the folder is gone for good.
     var isGone: Bool { tree.isGone && wait == nil }
 
+    /// Whether the folder is gone, and its path is followed.
+    var isAway: Bool { wait != nil }
+
     /// The number of watches, those above a folder that is gone included.
     var watchCount: Int { wait?.watchCount ?? tree.watchCount }
 

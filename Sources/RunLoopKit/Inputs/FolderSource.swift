@@ -58,8 +58,13 @@ extension Loop {
         private let followerLock = Lock(.leaf)
         @exclusivity(unchecked) private var follower: FolderFollower
 
-        /// Nil before it is set, and once the source is invalid. Guarded by the item's lock.
+        // Guarded by the item's lock, and exclusivity is unchecked for that.
+
+        /// Nil before it is set, and once the source is invalid.
         @exclusivity(unchecked) private var handler: Handler?
+
+        /// Whether the folder is gone, and its path is followed, as the handler was told last.
+        @exclusivity(unchecked) private var isAway = false
 
         /// Makes a source, and begins to watch. With `subfolders` it lists the whole tree before it returns.
         ///
@@ -133,8 +138,15 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            let (events, isGone) = followerLock.withLock { (follower.readEvents(), follower.isGone) }
-            guard !events.isEmpty, let handler = itemLock.withLock({ handler }) else { return 0 }
+            let (events, isGone, isAway) = followerLock.withLock {
+                (follower.readEvents(), follower.isGone, follower.isAway)
+            }
+            guard !events.isEmpty else { return 0 }
+            let handler = itemLock.withLock {
+                self.isAway = isAway
+                return self.handler
+            }
+            guard let handler else { return 0 }
             if isGone { invalidate() }
             handler(self, events)
             return 1
@@ -145,7 +157,10 @@ extension Loop {
         override var kind: String { "folder source" }
 
         override var status: ItemStatus {
-            .waits("folder \(path.printable)" + (options.contains(.subfolders) ? " and its subfolders" : ""))
+            let isAway = itemLock.withLock { self.isAway }
+            return .waits(
+                "folder \(path.printable)" + (options.contains(.subfolders) ? " and its subfolders" : "")
+                    + (isAway ? ", which is gone, to be there again" : ""))
         }
 
         override var canBeInManyLoops: Bool { false }

@@ -260,6 +260,25 @@ import Testing
         #expect(scene.news() == [Self.again])
     }
 
+    @Test("Its explanation says that the folder is gone")
+    func explained() throws {
+        let scene = try Scene()
+        func explanation() -> String {
+            let log = Log<String>()
+            scene.loop.perform { [loop = scene.loop, source = scene.source!] in log.add("\(loop.explain(source))") }
+            _ = scene.news()
+            return log.entries[0]
+        }
+        #expect(explanation() == "It waits: folder \(scene.path("outer/inner/root")).")
+        scene.remove("outer/inner/root")
+        _ = scene.news()
+        #expect(
+            explanation() == "It waits: folder \(scene.path("outer/inner/root")), which is gone, to be there again.")
+        scene.makeFolder("outer/inner/root")
+        _ = scene.news()
+        #expect(explanation() == "It waits: folder \(scene.path("outer/inner/root")).")
+    }
+
     #if DEBUG
         /// ENOTCONN and EIO are what a mount answers whose program has died.
         @Test(
