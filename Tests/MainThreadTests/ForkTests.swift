@@ -94,7 +94,8 @@ import Testing
     func childDoesNotWait() throws {
         #expect(
             try fork("thread").child == [
-                "child: perform false", "child: joined", "child: drained", "child ended", "parent: worker 7",
+                "child: perform false", "child: joined", "child: pool refuses", "child: drained", "child ended",
+                "parent: worker 7",
             ])
     }
 

@@ -123,7 +123,7 @@ public final class LoopThreadPool: Sendable {
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        perform(workload.begin(), Place(label, file, line), block)
+        hasThreads && perform(workload.begin(), Place(label, file, line), block)
     }
 
     /// Hands a block to the key's worker and returns. Blocks with equal keys run one after the other, in the order in
@@ -133,7 +133,7 @@ public final class LoopThreadPool: Sendable {
         for key: some Hashable, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
+        hasThreads && perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
     /// Runs a block on a worker and suspends until it is done. Cancellation and errors are those of
@@ -190,7 +190,7 @@ public final class LoopThreadPool: Sendable {
 
     /// The number of unfinished pieces of each worker, in the order of the threads' numbers. Shows which worker is
     /// stuck.
-    public var unfinished: [Int] { workload.unfinished }
+    public var unfinished: [Int] { hasThreads ? workload.unfinished : Array(repeating: 0, count: count) }
 
     // MARK: Waiting
 
@@ -228,7 +228,8 @@ public final class LoopThreadPool: Sendable {
         }
     }
 
-    /// False in a forked child, where no thread finishes what the parent's had begun.
+    /// False in a forked child, where no thread finishes what the parent's had begun; and the lock of the workload may
+    /// be held for ever.
     private var hasThreads: Bool { threads[0].loop.process.isCurrent }
 
     // MARK: The end

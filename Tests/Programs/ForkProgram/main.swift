@@ -170,12 +170,18 @@ let children: [String: () -> Void] = [
         worker?.join()
         worker = nil
         say("child: joined")
+        // Another thread of the parent's holds its lock.
+        let refuses = !pool!.perform {} && !pool!.perform(for: 1) {}
+        say("child: pool \(refuses ? "refuses" : "accepts")")
         pool!.drainAndWait()
         say("child: drained")
     },
 ]
 nonisolated(unsafe) var worker: LoopThread?
 nonisolated(unsafe) var pool: LoopThreadPool?
+
+/// How many points of a schedule a thread has passed.
+final class Points: @unchecked Sendable { var count = 0 }
 
 func forkChild(_ body: () -> Void) {
     let child = fork()
@@ -274,7 +280,27 @@ case "thread":
     }
     var byte: UInt8 = 0
     _ = read(begins.reader, &byte, 1)
+    let (holds, letsGo) = (makePipe(), makePipe())
+    #if DEBUG
+        let holder = try LoopThread(name: "holder")
+        holder.perform {
+            let points = Points()
+            let plan = Faults(
+                nil,
+                atPoint: {
+                    var byte: UInt8 = 0
+                    points.count += 1
+                    // The first is the lock, and this is where it is given back.
+                    guard points.count == 2 else { return }
+                    _ = write(holds.writer, &byte, 1)
+                    _ = read(letsGo.reader, &byte, 1)
+                })
+            _ = plan.whileArmed { pool!.unfinished }
+        }
+        _ = read(holds.reader, &byte, 1)
+    #endif
     forkChild(children[choice]!)
+    _ = write(letsGo.writer, &byte, 1)
     _ = write(ends.writer, &byte, 1)
     pool!.drainAndWait()
     say("parent: worker \(try worker!.performAndWait { 7 })")
