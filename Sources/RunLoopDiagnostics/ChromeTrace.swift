@@ -8,6 +8,9 @@ extension LoopTrace {
     /// was sent to a port in which others waited. Counters for the numbers of posted blocks and of jobs that wait as a
     /// pass begins, in a trace in which there were any, and for the lateness of timers; not for the messages in a port:
     /// see `Loop.MessagePort.waitingCount`.
+    ///
+    /// The process has its number and the name of its program, so that traces of several can be put together. Names of
+    /// more than 500 characters are cut, since each event has one.
     public var chromeTrace: String { ChromeTraceWriter(trace: self).text }
 }
 
@@ -15,8 +18,7 @@ extension LoopTrace {
 struct ChromeTraceWriter {
     let trace: LoopTrace
 
-    /// One process: the events do not know its number, and readers do not need it.
-    private static let process = 1
+    private let process = System.processNumber
 
     var text: String {
         let events = metadata + spans + sends + arrows + instants + counters
@@ -31,10 +33,10 @@ struct ChromeTraceWriter {
     // MARK: Tracks
 
     private var metadata: [String] {
-        [object("M", "process_name", nil, [("args", "{\"name\":\"RunLoopKit\"}")])]
+        [object("M", "process_name", nil, [("args", "{\"name\":\(quoted(System.programName))}")])]
             + trace.trackNames.enumerated().flatMap { index, name in
                 [
-                    object("M", "thread_name", index, [("args", "{\"name\":\(name.quotedForJSON)}")]),
+                    object("M", "thread_name", index, [("args", "{\"name\":\(quoted(name))}")]),
                     object("M", "thread_sort_index", index, [("args", "{\"sort_index\":\(index)}")]),
                 ]
             }
@@ -47,8 +49,8 @@ struct ChromeTraceWriter {
             var members = [
                 ("cat", span.category.quotedForJSON), ("ts", time(span.start)), ("dur", span.duration.inMicroseconds),
             ]
-            var arguments = [("loop", trace.loops[span.loop].quotedForJSON)]
-            if case .wait(_, let reason) = span.kind { arguments.append(("ended by", reason.quotedForJSON)) }
+            var arguments = [("loop", quoted(trace.loops[span.loop]))]
+            if case .wait(_, let reason) = span.kind { arguments.append(("ended by", quoted(reason))) }
             if span.lateness != .zero { arguments.append(("late", span.lateness.inWords.quotedForJSON)) }
             if span.isOpen { arguments.append(("note", "has not ended".quotedForJSON)) }
             members.append(("args", joined(arguments)))
@@ -138,11 +140,18 @@ struct ChromeTraceWriter {
 
     private func object(_ phase: String, _ name: String, _ thread: Int?, _ members: [(String, String)]) -> String {
         var all = [
-            ("ph", "\"\(phase)\""), ("name", name.quotedForJSON), ("pid", "\(ChromeTraceWriter.process)"),
+            ("ph", "\"\(phase)\""), ("name", quoted(name)), ("pid", "\(process)"),
         ]
         // Thread 0 is the process's own: counters and its name.
         all.append(("tid", "\(thread.map { $0 + 1 } ?? 0)"))
         return joined(all + members)
+    }
+
+    /// A name, which an application may have made as long as a document.
+    private func quoted(_ name: String) -> String {
+        if name.utf8.count <= 500 { return name.quotedForJSON }
+        let start = name.unicodeScalars.prefix(500)
+        return (start.endIndex < name.endIndex ? "\(String(start))…" : name).quotedForJSON
     }
 
     private func joined(_ members: [(String, String)]) -> String {

@@ -46,6 +46,12 @@ import Testing
         let named = events.filter { $0["ph"] as? String != "C" && $0["name"] as? String != "process_name" }
         #expect(named.allSatisfy { tracks[$0["tid"] as! Int] != nil })
         #expect(phases["X"]!.allSatisfy { $0["dur"] as! Double >= 0 && $0["ts"] as! Double >= 0 })
+        // Traces of several processes are opened together.
+        let process = phases["M"]!.filter { $0["name"] as? String == "process_name" }
+        #expect(process.count == 1 && Set(events.map { $0["pid"] as! Int }) == [Int(getpid())])
+        let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        #expect(
+            (process[0]["args"] as! [String: String])["name"] == program.split(separator: "/").last.map(String.init))
         let waits = phases["X"]!.filter { $0["cat"] as? String == "wait" }
         #expect(waits.map { $0["dur"] as! Double } == [1_000_000, 500_000, 500_000, 500_000])
         let begins = phases["s"]!.map { $0["id"] as! Int }
@@ -126,4 +132,20 @@ import Testing
             (1_234_567, "1.23 ms"), (-1_500_000, "-1.50 ms"), (61_000_000_000, "61.0 s"),
         ])
     func durations(_ nanoseconds: Int64, _ text: String) { #expect(Duration.nanoseconds(nanoseconds).inWords == text) }
+
+    @Test("A name of a megabyte does not make a megabyte of each event")
+    func longNames() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let tracer = LoopTracer()
+        tracer.attach(to: loop)
+        let timer = Loop.Timer(every: .seconds(1), label: String(repeating: "\u{1}é", count: 500_000)) { _ in }
+        loop.add(timer)
+        loop.run(mode: .default, for: .milliseconds(5500))
+        tracer.detach()
+        let trace = tracer.snapshot()
+        #expect(trace.handlers.count == 1 && trace.handlers[0].handler.name.utf8.count > 1_000_000)
+        let events = try chromeEvents(trace)
+        #expect(events.count { ($0["name"] as! String).hasPrefix("timer \"") } == 5)
+        #expect(trace.chromeTrace.utf8.count < 1_000_000)
+    }
 }

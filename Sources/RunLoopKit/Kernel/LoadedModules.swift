@@ -54,6 +54,12 @@ extension System {
     /// The program's file, whatever is at its path.
     fileprivate static let programFile = "/proc/self/exe"
 
+    /// The name of the program's file; of how it was called, if that is gone.
+    package static var programName: String {
+        let file = resolved(Array(programFile.utf8) + [0]).map { String(decoding: $0, as: UTF8.self) }
+        return (file ?? CommandLine.arguments.first ?? "").split(separator: "/").last.map(String.init) ?? "a program"
+    }
+
     /// The path of this program; an empty string without `/proc`.
     fileprivate static var programPath: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4096) { buffer in

@@ -64,7 +64,7 @@ extension System {
     }
 
     /// This process's own number.
-    static var processNumber: Int32 { getpid() }
+    package static var processNumber: Int32 { getpid() }
 
     /// The error of a number that is no process's.
     static var noSuchProcess: Int32 { ESRCH }
