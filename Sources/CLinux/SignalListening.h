@@ -190,6 +190,23 @@ static inline unsigned long clinux_replaced_signal_handler(int signal) {
     return old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN ? 0 : (unsigned long)old->sa_handler;
 }
 
+// What happens now when a signal comes.
+enum { CLINUX_OF_LIBRARY, CLINUX_IGNORED, CLINUX_BY_DEFAULT, CLINUX_OTHER_HANDLER };
+
+// `handler` gets the address of another handler than the library's.
+static inline unsigned clinux_signal_effect(int signal, unsigned long *handler) {
+    struct sigaction now;
+    if (sigaction(signal, 0, &now) != 0 || clinux_hears_signal(&now)) return CLINUX_OF_LIBRARY;
+    if (now.sa_flags & SA_SIGINFO) {
+        *handler = (unsigned long)now.sa_sigaction;
+        return CLINUX_OTHER_HANDLER;
+    }
+    if (now.sa_handler == SIG_IGN) return CLINUX_IGNORED;
+    if (now.sa_handler == SIG_DFL) return CLINUX_BY_DEFAULT;
+    *handler = (unsigned long)now.sa_handler;
+    return CLINUX_OTHER_HANDLER;
+}
+
 // Called after the arrival was read, and before it is handled: what comes later is written again.
 static inline unsigned clinux_take_pending_signals(clinux_signal_listener *listener) {
     return __atomic_exchange_n(&listener->pending, 0, __ATOMIC_ACQUIRE);

@@ -81,7 +81,24 @@ final class SignalListener: @unchecked Sendable {
     var replacedHandler: String? {
         guard hasBegun.load(ordering: .relaxed) else { return nil }
         let address = SignalListeners.shared.replacedHandler(of: entry)
-        guard address != 0 else { return nil }
+        return address == 0 ? nil : SignalListener.describe(address)
+    }
+
+    /// What other code has done with signals that it hears: none if they still have the library's handler.
+    var laterEffects: [(signal: Int32, words: String)] {
+        guard hears else { return [] }
+        return signals.compactMap { signal in
+            switch SignalEntry.effect(of: signal) {
+            case .ofLibrary: nil
+            case .ignored: (signal, "is ignored")
+            case .byDefault: (signal, "has its default effect")
+            case .handler(let address): (signal, "goes to the handler \(SignalListener.describe(address))")
+            }
+        }
+    }
+
+    /// A function, as `name in library`.
+    private static func describe(_ address: UInt) -> String {
         guard let module = System.modules(containing: [address])[0] else { return "0x" + String(address, radix: 16) }
         let offset = address - module.base
         let name = SymbolTable.functions(at: [offset], in: module)[0]?.name ?? "0x" + String(offset, radix: 16)

@@ -180,7 +180,16 @@ extension Loop {
         override var status: ItemStatus {
             .waits(
                 (signals.count == 1 ? "signal " : "signals ") + signals.map { "\($0)" }.joined(separator: ", ")
-                    + (replacedHandler.map { ", instead of the handler \($0)" } ?? ""))
+                    + (replacedHandler.map { ", instead of the handler \($0)" } ?? "") + laterEffects)
+        }
+
+        /// The signals that other code has taken from the library, in words.
+        private var laterEffects: String {
+            let effects = listener.laterEffects
+            if effects.isEmpty { return "" }
+            let words = effects.map { signal, effect in signals.count == 1 ? effect : "\(signal) \(effect)" }
+            return (signals.count == 1 ? ", which " : ", of which ") + words.joined(separator: ", ")
+                + ": other code has set that since the source was added"
         }
 
         override var canBeInManyLoops: Bool { false }

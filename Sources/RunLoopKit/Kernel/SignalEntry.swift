@@ -87,6 +87,19 @@ struct SignalEntry: @unchecked Sendable {
         UInt(signals.lazy.map { clinux_replaced_signal_handler($0) }.first { $0 != 0 } ?? 0)
     }
 
+    /// What happens when a signal comes.
+    enum Effect { case ofLibrary, ignored, byDefault, handler(UInt) }
+
+    static func effect(of signal: Int32) -> Effect {
+        var handler: UInt = 0
+        return switch Int(clinux_signal_effect(signal, &handler)) {
+        case CLINUX_IGNORED: .ignored
+        case CLINUX_BY_DEFAULT: .byDefault
+        case CLINUX_OTHER_HANDLER: .handler(handler)
+        default: .ofLibrary
+        }
+    }
+
     // MARK: What arrives
 
     /// Takes what has arrived, in order: one arrival of each ordinary signal, all of a real-time signal. Traps on a

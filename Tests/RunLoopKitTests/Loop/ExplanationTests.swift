@@ -130,4 +130,33 @@ import Testing
         let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: loop) { _, _ in }
         #expect("\(keyed)" == "KeyedThrottle<Int, Int>: interval 1.0 seconds. No timer runs.")
     }
+
+    @Test("A signal source says who has its signal now, if other code has installed a handler since")
+    func replacedSignalHandler() async {
+        await #expect(processExitsWith: .success) {
+            func explanation(_ source: Loop.SignalSource) -> String {
+                let (loop, log) = (Loop.current, Log<String>())
+                loop.perform { log.add("\(loop.explain(source))") }
+                loop.run(mode: .default, for: .zero)
+                return log.entries[0]
+            }
+            let source = try Loop.SignalSource(SIGUSR2) { _, _ in }
+            let both = try Loop.SignalSource([SIGUSR1, SIGUSR2]) { _, _ in }
+            Loop.current.add(source)
+            Loop.current.add(both)
+            precondition(explanation(source) == "It waits: signal \(SIGUSR2).")
+            signal(SIGUSR2, SIG_IGN)
+            let words = "other code has set that since the source was added"
+            precondition(explanation(source) == "It waits: signal \(SIGUSR2), which is ignored: \(words).")
+            precondition(explanation(both).hasSuffix("\(SIGUSR2), of which \(SIGUSR2) is ignored: \(words)."))
+            signal(SIGUSR2, SIG_DFL)
+            precondition(explanation(source).contains(", which has its default effect: other code "))
+            signal(SIGUSR2) { _ in }
+            precondition(explanation(source).contains(", which goes to the handler "))
+            precondition(explanation(source).hasSuffix(": other code has set that since the source was added."))
+            source.invalidate()
+            precondition(explanation(both).contains(" goes to the handler "))
+            _exit(0)
+        }
+    }
 }
