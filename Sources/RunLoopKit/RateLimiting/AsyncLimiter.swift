@@ -58,6 +58,9 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         self.limiter = limiter
     }
 
+    /// Without an action nothing is flushed, either.
+    deinit { if runner.isWithoutAction, runner.hasQueued || limiter.isPending { limiter.core.reportDropped() } }
+
     /// Makes a throttle with an asynchronous action.
     /// ``Throttle/init(interval:edges:on:in:whenReleased:merging:label:file:line:action:)`` has the details of each
     /// parameter.
@@ -135,6 +138,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///
     /// It lets an object make its limiter in its `init`, without an action, and then set one that captures it. Until
     /// then the latest call that is due waits for the action, and begins it at once; those before it are answered nil.
+    /// A limiter that is deallocated with a call and without an action is reported as
+    /// ``Loop/Mistake/droppedLimiter(limiter:)``.
     ///
     /// - Parameter handler: Gets the last input. Runs as a detached task.
     /// - Returns: Whether the limiter has the action. False if it was invalidated.
@@ -229,7 +234,10 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     }
 
     /// The interval, and whether a call is pending, and if so why it does not act yet.
-    public var description: String { "\(type(of: self)): \(limiter.state)" }
+    public var description: String {
+        let waits = runner.isWithoutAction && runner.hasQueued ? "; one was due, and no handler is set" : ""
+        return "\(type(of: self)): \(limiter.state)" + waits
+    }
 
     /// Ends the limiter for good, and cancels the running action's task. Pending and queued calls are answered nil, and
     /// later ones at once. The callers of the running action still get its result or its error, usually a

@@ -98,6 +98,11 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         return isSet
     }
 
+    /// Whether it has had no action yet.
+    var isWithoutAction: Bool { lock.withLock { action == nil && !isOver } }
+
+    var hasQueued: Bool { lock.withLock { !queued.isEmpty } }
+
     func dropQueued() {
         let dropped = lock.withLock { exchange(&queued, with: []) }
         withExtendedLifetime(dropped) {}

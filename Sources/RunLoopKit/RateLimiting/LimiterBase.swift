@@ -32,6 +32,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     final let keepsAll: Bool
     /// Whether the limiter has no action yet. Then what falls due waits for it: the limiter itself goes on as usual.
     @exclusivity(unchecked) private(set) final var isWithoutHandler: Bool
+    /// Whether a lost call was reported.
+    @exclusivity(unchecked) private var wasReported = false
     /// What the handler calls, if it is isolated to an actor.
     @exclusivity(unchecked) private var isolatedHandler: ObjectIdentifier?
     /// Has what limiters made at the same place share.
@@ -340,13 +342,19 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// trailing edge could never act on the call that it discards; nor could one without a handler, which cannot flush
     /// either. In virtual time a test may end there.
     final func reportIfDropped() {
-        guard !clock.isVirtual, loop.process.isCurrent else { return }
+        guard loop.process.isCurrent else { return }
         let isDropped = lock.withLock {
             guard isOpen, hasPending else { return false }
             return isWithoutHandler || whenReleased == .discard && now < firstTrailingEdge
         }
-        guard isDropped, !loop.isClosing else { return }
-        Mistakes.shared.report(.droppedLimiter(limiter: name))
+        if isDropped, !loop.isClosing { reportDropped() }
+    }
+
+    /// Reports that a call is lost; once, and not in virtual time.
+    final func reportDropped() {
+        guard !clock.isVirtual, loop.process.isCurrent else { return }
+        let isFirst = lock.withLock { !exchange(&wasReported, with: true) }
+        if isFirst { Mistakes.shared.report(.droppedLimiter(limiter: name)) }
     }
 
     final override func threadIsDropped() { reportIfDropped() }
@@ -368,11 +376,13 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Called on the loop's thread, after its last block.
     final override func loopEnds() {
         lock.lock()
+        let isLost = isOpen && whenReleased == .flush && isWithoutHandler && hasPending
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         // The blocks of those in line were dropped.
         let (dropped, left) = takeLine()
         let remains = close(.loopHasEnded)
         lock.unlock()
+        if isLost { reportDropped() }
         for action in left + pending { action() }
         withExtendedLifetime((dropped, remains)) {}
     }

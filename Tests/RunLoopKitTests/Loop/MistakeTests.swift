@@ -525,4 +525,83 @@ import Testing
         }
         expect(trap, says: ["The loop refused the timer", "which is invalid: make a new one."])
     }
+
+    @Test("A limiter that must lose no call, and has no handler as its loop ends, is reported")
+    func limitersWithoutHandlersAtTheEnd() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            var limiters: [AnyObject] = []
+            for release in [RateLimitRelease.flush, .discard] {
+                let due = Throttle<Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, whenReleased: release, label: "due")
+                due(1)
+                let pending = Debounce<Int>(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "pending")
+                pending(1)
+                let keyed = KeyedDebounce<Int, Int>(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "keyed")
+                keyed(1, for: 1)
+                let queue = PacedQueue<Int>(
+                    1, per: .seconds(1), capacity: 1, on: thread.loop, whenReleased: release, label: "queue")
+                precondition(queue(1) == .accepted)
+                let cancelled = Debounce<Int>(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "cancelled")
+                cancelled(1)
+                cancelled.cancel()
+                limiters += [due, pending, keyed, queue, cancelled]
+            }
+            thread.stop()
+            thread.joinBlocking()
+            let names = Set(mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } })
+            let expected: Set = [
+                "throttle \"due\"", "debounce \"pending\"", "debounce \"keyed\"", "paced queue \"queue\"",
+            ]
+            withExtendedLifetime(limiters) {}
+            precondition(names == expected && mistakes.entries.count == 4)
+
+            // Once, if the thread is dropped.
+            var dropped: LoopThread? = try LoopThread()
+            let limiter = Debounce<Int>(
+                interval: .seconds(1000), on: dropped!.loop, whenReleased: .flush, label: "dropped")
+            limiter(1)
+            dropped = nil
+            spin(until: !limiter(1))
+            let found = mistakes.entries.dropFirst(4).filter { if case .droppedLimiter = $0 { true } else { false } }
+            _exit(found == [.droppedLimiter(limiter: "debounce \"dropped\"")] ? 0 : 1)
+        }
+    }
+
+    @Test("An asynchronous limiter without an action is reported when it is dropped with a call")
+    func asyncLimitersWithoutActions() async {
+        await #expect(processExitsWith: .success) {
+            typealias Async = AsyncLimiter<Int, Void>
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let thread = try LoopThread()
+            for release in [RateLimitRelease.flush, .discard] {
+                let due = Async.throttle(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "due")
+                due(1)
+                try await thread.run {}
+                precondition(due.description.hasSuffix("no call is pending; one was due, and no handler is set"))
+                let pending = Async.debounce(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "pending")
+                pending(2)
+                let cancelled = Async.throttle(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "cancelled")
+                cancelled(3)
+                try await thread.run {}
+                cancelled.cancel()
+                let invalid = Async.debounce(
+                    interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "invalid")
+                invalid(4)
+                invalid.invalidate()
+            }
+            let names = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
+            let expected = ["throttle \"due\"", "debounce \"pending\""]
+            _exit(names.sorted() == (expected + expected).sorted() ? 0 : 1)
+        }
+    }
 }

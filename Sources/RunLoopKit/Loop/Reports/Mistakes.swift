@@ -35,7 +35,7 @@ extension Loop {
         /// A limiter discarded a pending call before it could act for the first time: it was deallocated, or the
         /// ``LoopThread`` that it is on. It lived for less than its interval, in real time, and had
         /// ``RateLimitRelease/discard``; or it has never had a handler, without which it cannot flush either. A thread
-        /// that was stopped before is no mistake.
+        /// that was stopped before is no mistake, unless the limiter was to flush.
         ///
         /// Reported, too, if the `init` of an object throws that has called its limiter. The object's `deinit` does not
         /// run if a property was not set yet. So call the limiter behind what throws, or pass `flush` and a handler.
