@@ -222,14 +222,17 @@ extension Loop {
 
         /// Begins a pause. Returns false if the loop refuses its timer.
         private func pause(for pause: Duration) -> Bool {
-            let timer = Timer(after: pause, label: "pause of \(name)") { [self] _ in pauseIsOver() }
+            let attention = Attention(of: self)
+            let timer = Timer(after: pause, label: "pause of \(name)") { _ in attention.pauseIsOver() }
             let isEnding = lock.withLock {
                 (state, self.timer) = (.pausing, timer)
                 return grace != nil
             }
             // An end that was asked for before has found no timer.
             if isEnding { timer.nextFireTime = loop.now }
-            return loop.insert(timer, in: mode)
+            if loop.insert(timer, in: mode) { return true }
+            attention.isOver = true
+            return false
         }
 
         private func pauseIsOver() {
@@ -256,6 +259,9 @@ extension Loop {
                 return self.grace
             }
             guard loop.insert(child, in: mode) else {
+                if !loop.isClosing {
+                    Mistakes.shared.report(.refusedItem(item: child.name, reason: .itemIsInAnotherLoop))
+                }
                 child.end(within: grace ?? .zero)
                 finish(.ended)
                 return child.invalidate()
@@ -264,11 +270,12 @@ extension Loop {
             report(.started(child))
         }
 
-        /// What a child's handler retains. If it is released without having been called, the child was taken away.
+        /// What the handler of a child, or of a pause's timer, retains. If it is released without having been called,
+        /// the child was taken away, or the loop has ended.
         private final class Attention: @unchecked Sendable {
             private let supervised: SupervisedChild
-            /// Accessed by the loop's thread, and then by the one that releases this.
-            @exclusivity(unchecked) private var isOver = false
+            /// Accessed by one thread at a time, and then by the one that releases this.
+            @exclusivity(unchecked) var isOver = false
 
             init(of supervised: SupervisedChild) { self.supervised = supervised }
 
@@ -277,17 +284,22 @@ extension Loop {
                 supervised.goOn(after: exit) { .ended(exit, restartsAfter: $0) }
             }
 
-            deinit { if !isOver { supervised.hasLostChild() } }
+            func pauseIsOver() {
+                isOver = true
+                supervised.pauseIsOver()
+            }
+
+            deinit { if !isOver { supervised.isLost() } }
         }
 
         /// Called on any thread: the child is invalid, or has another handler; or the loop has ended.
-        private func hasLostChild() {
-            guard loop.isOfThisProcess, lock.withLock({ state == .running }) else { return }
-            let isAccepted = loop.perform(in: [mode], place) { [self] in
-                if lock.withLock({ state == .running }) { finish(.ended) }
-            }
+        private func isLost() {
+            guard loop.isOfThisProcess, isWaiting else { return }
+            let isAccepted = loop.perform(in: [mode], place) { [self] in if isWaiting { finish(.ended) } }
             if !isAccepted { releaseHandler() }
         }
+
+        private var isWaiting: Bool { lock.withLock { state == .running || state == .pausing } }
 
         /// What comes after a child's end; after none, if it could not be started.
         private func next(after exit: ChildProcess.Exit?) -> (pause: Duration?, reason: Reason?) {

@@ -333,4 +333,34 @@ import Testing
             try await thread.waitForEnd()
         }
     }
+
+    @Test("After the end of a loop in a pause it is over")
+    func loopEndsInPause() {
+        let (loop, _) = Loop.inVirtualTime()
+        let supervised = Supervised(on: loop, label: "server") { throw Refusal() }
+        supervised.start { _, event in loop.stop() }
+        loop.run()
+        #expect(supervised.description == "supervised child \"server\": in a pause")
+        loop.end()
+        #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
+    }
+
+    @Test("A child that is in another loop is refused with a reason")
+    func childElsewhere() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let ((loop, _), (other, _), log) = (Loop.inVirtualTime(), Loop.inVirtualTime(), Log<String>())
+            let supervised = Supervised(on: loop) {
+                let child = try Child("sleep", ["1000"], label: "elsewhere")
+                other.add(child)
+                return child
+            }
+            supervised.start { _, event in log.add(Self.describe(event)) }
+            loop.run()
+            let expected = Loop.Mistake.refusedItem(
+                item: "child process \"elsewhere\"", reason: .itemIsInAnotherLoop)
+            _exit(log.entries == ["over: ended"] && mistakes.entries == [expected] ? 0 : 1)
+        }
+    }
 }
