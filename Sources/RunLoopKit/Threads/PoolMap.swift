@@ -11,10 +11,12 @@
 final class SharedParts: @unchecked Sendable {
     let count: Int
     let promise = Promise<Void>()
-    private let work: @Sendable (Int) throws -> Void
     private let lock = Lock(.leaf)
 
     // Guarded by `lock`, and therefore without checks of exclusivity.
+    /// Nil once there is a result: a worker that is stuck in other work comes to its turn later, and keeps this object
+    /// until then.
+    @exclusivity(unchecked) private var work: (@Sendable (Int) throws -> Void)?
     /// The first part that no worker has taken.
     @exclusivity(unchecked) private var next = 0
     /// The parts that have begun, and have not ended.
@@ -33,12 +35,14 @@ final class SharedParts: @unchecked Sendable {
     func giveUp(for error: any Error) { change { if failure == nil { failure = error } } }
 
     private func change(_ body: () -> Void) {
-        let result = lock.withLock { () -> Result<Void, any Error>? in
+        let (result, released) = lock.withLock { () -> (Result<Void, any Error>?, Any?) in
             body()
-            guard running == 0 else { return nil }
-            if let failure { return .failure(failure) }
-            return next == count ? .success(()) : nil
+            guard running == 0 else { return (nil, nil) }
+            if let failure { return (.failure(failure), work.take()) }
+            return next == count ? (.success(()), work.take()) : (nil, nil)
         }
+        // Before the answer: what it has captured may belong to the caller.
+        _ = consume released
         if let result { promise.fulfil(result) }
     }
 
@@ -52,15 +56,15 @@ final class SharedParts: @unchecked Sendable {
 
         /// Does a part, if one is left.
         func take() throws {
-            let part = parts.lock.withLock { () -> Int? in
-                guard parts.failure == nil, parts.next < parts.count else { return nil }
+            let taken = parts.lock.withLock { () -> (Int, @Sendable (Int) throws -> Void)? in
+                guard parts.failure == nil, parts.next < parts.count, let work = parts.work else { return nil }
                 parts.running += 1
                 defer { parts.next += 1 }
-                return parts.next
+                return (parts.next, work)
             }
-            guard let part else { return }
+            guard let (part, work) = taken else { return }
             hasPart = true
-            try parts.work(part)
+            try work(part)
         }
 
         /// Ends the turn.

@@ -221,4 +221,32 @@ import Testing
         #expect(pool.unfinished.allSatisfy { $0 == 0 })
         #expect(alive.value == 0)
     }
+
+    @Test("A call that has ended keeps no element, even if a stuck worker has not come to it")
+    func release() async throws {
+        let pool = try makePool(1)
+        let (isStuck, gate, released) = (Gate(), Gate(), Count())
+        pool.perform {
+            isStuck.open()
+            gate.wait()
+        }
+        isStuck.wait()
+        let task = Task {
+            _ = try await pool.map([Token(released), Token(released)]) { withExtendedLifetime($0) {} }
+        }
+        await eventually(pool.unfinished == [2])
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await eventually(released.value == 2)
+        gate.open()
+        try await pool.drain()
+        _ = try await pool.map([Token(released), Token(released)]) { withExtendedLifetime($0) {} }
+        #expect(released.value == 4)
+    }
+
+    private final class Token: Sendable {
+        let released: Count
+        init(_ released: Count) { self.released = released }
+        deinit { released.up() }
+    }
 }
