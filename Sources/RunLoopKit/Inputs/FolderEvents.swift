@@ -125,6 +125,9 @@ extension Loop.FolderSource {
         /// - A folder above that is *moved* takes the folder with it, and the source with that. No event says so.
         /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
         ///   make there wake the loop, but call no handler.
+        /// - *Mounting* makes no event. A folder in a file system that is unmounted and mounted again is found once
+        ///   something changes in the folders above, as they are without it; one that is hidden by a mount is still
+        ///   watched.
         /// - A relative path counts from the folder that was current when the source was made.
         /// - If the path is a symbolic link, a folder is looked for at the link, and after it has gone, at both: the
         ///   link and what it named before. A link that is changed while its old folder is still there is not followed;
