@@ -69,6 +69,7 @@ extension Quota {
     /// - *Calls of* ``take(_:)`` *meanwhile* are refused, since the first that waits has its tokens reserved. They get
     ///   tokens that are there when that task's time has come, and it has not continued yet.
     /// - *Cancelled,* a task gives back what it has reserved, and those behind it do not wait for it.
+    /// - *A task whose actor is busy* when its time has come delays those behind it until it continues.
     /// - *In virtual time* call ``wait(_:on:)``: this traps, since nothing would wake the task at a virtual time.
     ///
     /// It sleeps on Swift's `SuspendingClock`, so no loop need run. Go: `Wait`; Guava: `acquire`; Bucket4j:

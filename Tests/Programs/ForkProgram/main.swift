@@ -180,8 +180,10 @@ let children: [String: () -> Void] = [
 nonisolated(unsafe) var worker: LoopThread?
 nonisolated(unsafe) var pool: LoopThreadPool?
 
-/// How many points of a schedule a thread has passed.
-final class Points: @unchecked Sendable { var count = 0 }
+#if DEBUG
+    /// How many points of a schedule a thread has passed.
+    final class Points: @unchecked Sendable { var count = 0 }
+#endif
 
 func forkChild(_ body: () -> Void) {
     let child = fork()
@@ -280,8 +282,8 @@ case "thread":
     }
     var byte: UInt8 = 0
     _ = read(begins.reader, &byte, 1)
-    let (holds, letsGo) = (makePipe(), makePipe())
     #if DEBUG
+        let (holds, letsGo) = (makePipe(), makePipe())
         let holder = try LoopThread(name: "holder")
         holder.perform {
             let points = Points()
@@ -300,7 +302,9 @@ case "thread":
         _ = read(holds.reader, &byte, 1)
     #endif
     forkChild(children[choice]!)
-    _ = write(letsGo.writer, &byte, 1)
+    #if DEBUG
+        _ = write(letsGo.writer, &byte, 1)
+    #endif
     _ = write(ends.writer, &byte, 1)
     pool!.drainAndWait()
     say("parent: worker \(try worker!.performAndWait { 7 })")

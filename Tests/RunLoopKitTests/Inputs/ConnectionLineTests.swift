@@ -73,7 +73,7 @@ import Testing
             log.add(line?.text ?? "end")
             guard line?.text == "a" else { return }
             ends.send("d\ne")
-            ends.closeWriter()
+            ends.hangUp()
             loop.run(mode: .default, for: .seconds(1))
             log.add("returns")
         }
