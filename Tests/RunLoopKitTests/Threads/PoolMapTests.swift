@@ -132,7 +132,8 @@ import Testing
     func cancelled() async throws {
         let pool = try makePool(1)
         let (blocker, calls) = (Blocker(), Log<Int>())
-        let mapping = Task {
+        // A cancellation that comes before the task waits is noticed only when it does.
+        let mapping = Task.immediate {
             try await pool.map(Array(0..<5)) { number in
                 calls.add(number)
                 blocker.block()
