@@ -17,7 +17,8 @@ extension Loop {
     /// ```
     ///
     /// - *The closure* starts each child, when its time has come: with the streams, variables and label that the child
-    ///   shall have, and without a handler. A ``Loop/ChildProcess/end(after:within:)`` there limits each one's time.
+    ///   shall have, and without a handler. A ``Loop/ChildProcess/end(after:within:)`` there limits each one's time: to
+    ///   ask at its end whether that was over, keep the child that ``Event/started(_:)`` has.
     /// - *Pauses:* before each new start the loop waits as the ``Loop/Backoff`` says, even if the last child could not
     ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
     /// - *Success:* an exit with 0 is final, unless `restarts` is ``Restart/always``.
