@@ -24,7 +24,7 @@ extension Loop {
     /// - *Without a descriptor or memory,* it accepts nothing for a second, and then tries again. This is reported as
     ///   ``Loop/Mistake/pausedListener(listener:error:)``, once for each listener.
     /// - *The end:* invalidated or released, it closes its socket, which resets the connections that wait. ``end()``
-    ///   accepts them first.
+    ///   accepts them first, unless ``isAccepting`` is false.
     ///
     /// **A Unix socket** is a file. Only who may write to it can connect, by the `umask` at initialization. The
     /// listener removes it when it is ended, invalidated or released, if it is still its own. A program that exits with
@@ -177,8 +177,10 @@ extension Loop {
         /// Accepts the connections that wait, calls the handler with each, and invalidates the listener. A second call
         /// does nothing.
         ///
-        /// Closing the socket at once would reset them, though their peers may have sent something. On the loop's
-        /// thread, since it calls the handler.
+        /// Closing the socket at once would reset them, though their peers may have sent something. While
+        /// ``isAccepting`` is false, as in a server that has as many as it takes, the rest is reset nevertheless.
+        ///
+        /// On the loop's thread, since it calls the handler.
         public func end() {
             guard itemLock.withLock({ !exchange(&isEnding, with: true) }) else { return }
             _ = accept(atMost: Self.longestQueue, evenPaused: true)
@@ -194,7 +196,7 @@ extension Loop {
             for _ in 0..<limit {
                 if count > 0, let mode, !isIn(mode) { break }
                 let (socket, handler, mayAccept) = itemLock.withLock {
-                    (self.socket, self.handler, evenPaused || accepts && pause == nil)
+                    (self.socket, self.handler, accepts && (evenPaused || pause == nil))
                 }
                 guard let socket, let handler, isValid, mayAccept else { break }
                 switch System.accept(from: socket.number) {

@@ -1,5 +1,6 @@
 /// A ``Quota`` for each key: so many tokens in a period for one client, user or address, independently of all others.
-/// Any thread and any task may call everything here; no call waits.
+/// Any thread and any task may call everything here; no call waits. To wait, a task sleeps for as long as
+/// ``reserve(_:for:)`` says.
 ///
 /// ```swift
 /// let requests = KeyedQuota<String>(5, per: .seconds(10))

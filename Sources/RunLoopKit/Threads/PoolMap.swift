@@ -127,7 +127,8 @@ extension LoopThreadPool {
     ///
     /// - *An error* is thrown once the elements that have begun are finished. No other one begins. Of several errors
     ///   the first counts.
-    /// - *Cancelled,* the call throws `CancellationError` in the same way.
+    /// - *Cancelled,* the call throws `CancellationError` in the same way. The function runs in no task, and so cannot
+    ///   ask: there `Task.isCancelled` is false.
     /// - *A pool that is stopped* meanwhile finishes the elements that have begun. If others are left, the call throws
     ///   ``LoopThread/Stopped``. ``drain()`` does not wait for elements that have not begun.
     /// - *On a thread of the pool* it may be called, since it does not block.

@@ -194,6 +194,21 @@ import Testing
         (clients + accepted.entries).forEach { $0.invalidate() }
     }
 
+    @Test("A listener that accepts no more accepts nothing at its end", arguments: [0, 2])
+    func endOfAFullServer(_ room: Int) throws {
+        let (loop, accepted) = (Loop.inVirtualTime().0, Log<Connection>())
+        let listener = try Listener(Place.abstract.address) { listener, connection in
+            accepted.add(connection)
+            listener.isAccepting = accepted.entries.count < room
+        }
+        listener.isAccepting = room > 0
+        loop.add(listener)
+        let clients = try (0..<5).map { _ in try Connection(connectingTo: listener.address!) { _, _ in } }
+        listener.end()
+        #expect(accepted.entries.count == room && !listener.isValid)
+        (clients + accepted.entries).forEach { $0.invalidate() }
+    }
+
     @Test("A handler that ends its listener for each connection gets all that wait, and does not nest")
     func endedInHandler() throws {
         let (loop, accepted, active) = (Loop.inVirtualTime().0, Count(), Count())
