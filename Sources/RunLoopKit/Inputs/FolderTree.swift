@@ -68,7 +68,8 @@ struct FolderTree {
         watchContents(of: [], rootWatch, reports: false)
         // A limit that is reached at once is the caller's to know; the watched folder itself must be readable. Others
         // may choose the permissions, the depth, and what is mounted.
-        for case .unwatched(let entry, let error) in events where System.saysLimit(error.errno) || entry.bytes.isEmpty {
+        for case .unwatched(let entry, let error) in events
+        where System.concernsNoFolder(error.errno) || entry.bytes.isEmpty {
             for watch in paths.keys { System.removeWatch(watch, from: inotify) }
             throw error
         }

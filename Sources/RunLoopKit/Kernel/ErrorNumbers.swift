@@ -19,9 +19,13 @@ extension System {
     /// Whether an error says that there is no folder at a path.
     static func saysNoFolder(_ code: Int32) -> Bool { code == ENOENT || code == ENOTDIR || code == ELOOP }
 
-    /// Whether descriptors, memory or watches are exhausted, whatever the call is about.
-    static func saysLimit(_ code: Int32) -> Bool {
-        code == EMFILE || code == ENFILE || code == ENOMEM || code == ENOSPC
+    /// Whether a call that opens or watches a folder has failed for a reason that does not lie in the folder:
+    /// descriptors, memory or watches are exhausted, or the call is wrong.
+    static func concernsNoFolder(_ code: Int32) -> Bool {
+        switch code {
+        case EMFILE, ENFILE, ENOMEM, ENOSPC, EBADF, EEXIST, EFAULT, EINVAL: true
+        default: false
+        }
     }
 
     /// errno's symbolic name and text, such as `Too many open files (EMFILE)`.

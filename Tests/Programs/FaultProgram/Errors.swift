@@ -56,9 +56,11 @@
             case .peerAddress: [EBADF, ENOBUFS, ENOTCONN, ENOTSOCK]
             case .unlink: [EACCES, EBUSY, EIO, ENOENT, EPERM, EROFS]
             case .inotifyCreate: [EMFILE, ENFILE, ENOMEM]
-            case .inotifyAdd: [EACCES, EBADF, EEXIST, EINVAL, ENAMETOOLONG, ENOENT, ENOMEM, ENOSPC, ENOTDIR]
+            // ENOTCONN is FUSE's.
+            case .inotifyAdd:
+                [EACCES, EBADF, EEXIST, EINVAL, EIO, ENAMETOOLONG, ENOENT, ENOMEM, ENOSPC, ENOTCONN, ENOTDIR]
             case .inotifyRemove: [EBADF, EINVAL]
-            case .openFolder: [EACCES, EMFILE, ENFILE, ENOENT, ENOMEM, ENOTDIR]
+            case .openFolder: [EACCES, EIO, EMFILE, ENFILE, ENOENT, ENOMEM, ENOTCONN, ENOTDIR]
             case .resolve: [EACCES, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOMEM, ENOTDIR]
             case .open: [EACCES, EMFILE, ENFILE, EINTR, ENOENT, ENOMEM]
             case .processFD: [EINVAL, EMFILE, ENFILE, ENODEV, ENOMEM, ENOSYS, ESRCH]

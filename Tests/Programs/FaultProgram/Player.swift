@@ -144,9 +144,10 @@
             case .wait: ["an exit of unknown status", "a child that seems reaped is not ended"]
             case .processFD:
                 error == ESRCH ? ["an exit of unknown status", "a child that seems reaped is not ended"] : []
-            // One that this user may not read, whose path is too long, or that is gone.
+            // One that this user may not read, whose path is too long, that is gone, or a dead mount.
             case .inotifyAdd, .openFolder, .readFolder:
-                [EACCES, ENAMETOOLONG, ENOENT, ENOTDIR].contains(error) ? ["a subfolder is not watched"] : []
+                [EACCES, ENAMETOOLONG, ENOENT, ENOTDIR, EIO, ENOTCONN, ESTALE].contains(error)
+                    ? ["a subfolder is not watched"] : []
             case .ownAddress: ["a listener does not know its address"]
             // Whether a file has been left behind is not known, or it cannot be removed.
             case .connect, .unlink, .socket, .pathStatus: scene == "unix, left behind" ? ["bind(left"] : []
