@@ -17,8 +17,8 @@ extension Loop.Connection {
     /// - *The end:* when the peer has finished, the last line is reported, even without a newline, and the connection
     ///   ends itself, by ``end()``. The last call has no line: the connection is closed. A failure looks the same, but
     ///   reports no line that has not ended; for its error take ``setHandler(_:)`` and a ``Loop/LineSplitter``.
-    /// - *Invalidated* by the handler, the connection reports no other line, and no end. Ended by ``end()``, or paused
-    ///   by ``isReceiving``, it still reports those of the same read.
+    /// - *Invalidated* by the handler, unless it is closed already, the connection reports no other line, and no end.
+    ///   Ended by ``end()``, or paused by ``isReceiving``, it still reports those of the same read.
     /// - *A handler that runs the loop,* nested, gets the next lines there, in order, once other bytes come or the
     ///   connection is closed.
     /// - *Replaced* by another handler in a call, it still gets the other lines of the same read. The beginning of a
@@ -58,24 +58,45 @@ extension Loop.Connection {
         let lines = DividedLines(splitter)
         return { connection, event in
             lines.add(event)
-            var isClosed = false
-            if case .closed = event { isClosed = true }
-            // A closed connection is invalid. Those that a call is still to report, which runs the loop, come first.
-            while isClosed || connection.isValid, let line = lines.next() { handler(connection, line) }
-            if event == .peerFinished { connection.end() }
-            if isClosed { handler(connection, nil) }
+            lines.report(after: event, of: connection, to: handler)
         }
     }
 }
 
-/// A splitter that a handler changes, and the lines that it has not reported, on the loop's thread alone.
+/// A splitter, and the lines that no call has reported yet.
 private final class DividedLines: @unchecked Sendable {
+    private let lock = Lock(.leaf)
+    // Guarded by the lock, and exclusivity is unchecked for that.
     @exclusivity(unchecked) private var splitter: Loop.LineSplitter
     @exclusivity(unchecked) private var lines = RingQueue<Loop.LineSplitter.Line>()
 
     init(_ splitter: Loop.LineSplitter) { self.splitter = splitter }
 
-    func add(_ event: Loop.Connection.Event) { for line in splitter.add(event) { lines.append(line) } }
+    func add(_ event: Loop.Connection.Event) {
+        lock.withLock { for line in splitter.add(event) { lines.append(line) } }
+    }
 
-    func next() -> Loop.LineSplitter.Line? { lines.takeFirst() }
+    private func next() -> Loop.LineSplitter.Line? { lock.withLock { lines.takeFirst() } }
+
+    /// Reports the lines, and then the end, if the event is one. If the handler gives the connection to a loop of
+    /// another thread, that thread does the rest.
+    func report(
+        after event: Loop.Connection.Event, of connection: Loop.Connection,
+        to handler: @escaping Loop.Connection.LineHandler
+    ) {
+        var isClosed = false
+        if case .closed = event { isClosed = true }
+        // A closed connection is invalid. Those that a call is still to report, which runs the loop, come first.
+        while isClosed || connection.isValid, let line = next() {
+            handler(connection, line)
+            if let (loop, mode) = connection.firstPlace, !loop.isOnOwnThread {
+                loop.perform(in: mode, label: "lines of a moved connection") {
+                    self.report(after: event, of: connection, to: handler)
+                }
+                return
+            }
+        }
+        if event == .peerFinished { connection.end() }
+        if isClosed { handler(connection, nil) }
+    }
 }

@@ -83,6 +83,33 @@ import Testing
         #expect(log.entries == ["a", "b", "c", "d", "e", "end", "returns"])
     }
 
+    @Test(
+        "A handler that gives its connection to another thread leaves the other lines to it", arguments: [false, true])
+    func moved(_ isFinished: Bool) throws {
+        let (loop, worker, ends) = (Loop(clock: VirtualClock()), try LoopThread(), Ends.sockets())
+        let (log, isOver) = (Log<String>(), Gate())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler { connection, line in
+            log.add("\(line?.text ?? "end"), on the worker: \(worker.isCurrent)")
+            if line == nil { return isOver.open() }
+            guard line?.text == "a" else { return }
+            loop.remove(connection)
+            worker.loop.add(connection)
+        }
+        loop.add(connection)
+        ends.send("a\nb\nc\n")
+        if isFinished { finishWriting(ends.writer) }
+        loop.run(mode: .default, for: .seconds(1))
+        if !isFinished { ends.send("d\n") }
+        ends.closeWriter()
+        isOver.wait()
+        let others = ["b", "c"] + (isFinished ? [] : ["d"]) + ["end"]
+        #expect(log.entries == ["a, on the worker: false"] + others.map { "\($0), on the worker: true" })
+        worker.stop()
+        worker.join()
+    }
+
     @Test("A connection that fails in a nested run reports the lines that came before")
     func failsInNestedRun() throws {
         let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())

@@ -275,6 +275,11 @@ extension Loop {
             return isInWhileLocked(mode)
         }
 
+        /// A loop that the item is in, and its first mode there.
+        final var firstPlace: (loop: Loop, mode: Mode)? {
+            itemLock.withLock { memberships.first.flatMap { state in state.loop.map { ($0, state.mode) } } }
+        }
+
         /// As `isIn(_:)`, for callers that hold the item's lock.
         final func isInWhileLocked(_ mode: ModeState) -> Bool { memberships.contains(mode) }
 
