@@ -99,6 +99,8 @@ extension Loop {
         @exclusivity(unchecked) private var handler: Handler?
         /// The grace period, once the end was asked for.
         @exclusivity(unchecked) private var grace: Duration?
+        /// Nil before `start`, and when it is over.
+        @exclusivity(unchecked) private var endHandler: EndHandler?
         // The loop retains them, and they retain this object.
         @exclusivity(unchecked) private weak var currentChild: ChildProcess?
         @exclusivity(unchecked) private weak var timer: Timer?
@@ -145,6 +147,9 @@ extension Loop {
                 return true
             }
             guard isFirst else { return false }
+            // A child that the program retains is not released at the loop's end.
+            let endHandler = loop.onEnd { [weak self] in self?.releaseHandler() }
+            lock.withLock { self.endHandler = endHandler }
             if pause(for: .zero) { return true }
             releaseHandler()
             return false
@@ -237,11 +242,12 @@ extension Loop {
         }
 
         private func pauseIsOver() {
-            let isEnding = lock.withLock {
-                guard grace == nil else { return true }
-                state = .starting
-                return false
+            let isEnding = lock.withLock { () -> Bool? in
+                guard state == .pausing else { return nil }
+                if grace == nil { state = .starting }
+                return grace != nil
             }
+            guard let isEnding else { return }
             if isEnding { return finish(.ended) }
             do {
                 watch(try makeChild())
@@ -282,6 +288,8 @@ extension Loop {
 
             func childHasEnded(_ exit: ChildProcess.Exit) {
                 isOver = true
+                // One that was refused, since another loop has it, may end there.
+                guard supervised.loop.isOnOwnThread, supervised.isRunning else { return }
                 supervised.goOn(after: exit) { .ended(exit, restartsAfter: $0) }
             }
 
@@ -300,6 +308,7 @@ extension Loop {
             if !isAccepted { releaseHandler() }
         }
 
+        private var isRunning: Bool { lock.withLock { state == .running } }
         private var isWaiting: Bool { lock.withLock { state == .running || state == .pausing } }
 
         /// What comes after a child's end; after none, if it could not be started.
@@ -336,10 +345,12 @@ extension Loop {
         /// The caller releases it without the lock.
         @discardableResult
         private func releaseHandler() -> Handler? {
-            lock.withLock {
+            let (handler, endHandler) = lock.withLock {
                 (state, currentChild) = (.over, nil)
-                return handler.take()
+                return (self.handler.take(), self.endHandler.take())
             }
+            endHandler?.cancel()
+            return handler
         }
     }
 }

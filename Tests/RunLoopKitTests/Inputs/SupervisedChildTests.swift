@@ -324,6 +324,29 @@ import Testing
         #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
     }
 
+    @Test("After the end of the loop it is over, though the program has kept the child", arguments: [false, true])
+    func afterLoopWithChild(_ isInvalid: Bool) throws {
+        weak var released: Supervised?
+        do {
+            let (kept, loop) = (Log<Child>(), Loop.inVirtualTime().0)
+            let supervised = Supervised(on: loop, label: "server") { try Child("sleep", ["1000"]) }
+            released = supervised
+            supervised.start { supervised, event in
+                guard case .started(let child) = event else { return }
+                // As an object that owns both would.
+                withExtendedLifetime(supervised) { kept.add(child) }
+                loop.stop()
+            }
+            loop.run()
+            // Its block is dropped with the loop.
+            if isInvalid { kept.entries[0].invalidate() }
+            loop.end()
+            #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
+            for child in kept.entries { child.signal(SIGKILL) }
+        }
+        #expect(released == nil)
+    }
+
     @Test("A handler of the main actor is not called on another thread in virtual time")
     func mainActorElsewhere() async {
         await #expect(processExitsWith: .failure) {
