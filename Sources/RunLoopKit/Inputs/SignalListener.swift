@@ -86,9 +86,13 @@ final class SignalListener: @unchecked Sendable {
 
     /// What other code has done with signals that it hears: none if they still have the library's handler.
     var laterEffects: [(signal: Int32, words: String)] {
-        guard hears else { return [] }
-        return signals.compactMap { signal in
-            switch SignalEntry.effect(of: signal) {
+        var effects: [(signal: Int32, effect: SignalEntry.Effect)] = []
+        // Not while another thread begins or stops to listen.
+        SignalListeners.shared.change {
+            if hears { effects = signals.map { ($0, SignalEntry.effect(of: $0)) } }
+        }
+        return effects.compactMap { signal, effect in
+            switch effect {
             case .ofLibrary: nil
             case .ignored: (signal, "is ignored")
             case .byDefault: (signal, "has its default effect")
