@@ -145,6 +145,7 @@ public final class LoopThreadPool: Sendable {
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
+        guard hasThreads else { throw LoopThread.Stopped(thread: name) }
         return try await run(workload.begin(), Place(label, file, line), block)
     }
 
@@ -155,6 +156,7 @@ public final class LoopThreadPool: Sendable {
         _ block: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
+        guard hasThreads else { throw LoopThread.Stopped(thread: name) }
         return try await run(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
 
@@ -230,7 +232,7 @@ public final class LoopThreadPool: Sendable {
 
     /// False in a forked child, where no thread finishes what the parent's had begun; and the lock of the workload may
     /// be held for ever.
-    private var hasThreads: Bool { threads[0].loop.process.isCurrent }
+    var hasThreads: Bool { threads[0].loop.process.isCurrent }
 
     // MARK: The end
 

@@ -191,6 +191,7 @@ extension LoopThreadPool {
         _ count: Int, _ place: Place, atMost limit: Int, _ work: @escaping @Sendable (Int) throws -> Void
     ) async throws {
         guard count > 0 else { return }
+        guard hasThreads else { throw LoopThread.Stopped(thread: name) }
         let workers = min(count, self.count, max(1, limit))
         let parts = SharedParts(count, workers: workers, work)
         for _ in 0..<workers {
