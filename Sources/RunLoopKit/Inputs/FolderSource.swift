@@ -29,8 +29,9 @@ extension Loop {
     ///   event waits, the source checks the whole tree; what it finds is `created`, and what is not there `deleted`. It
     ///   checks again after events that come meanwhile: where they never pause for as long as a check takes, it never
     ///   ends.
-    /// - *A subfolder that may not be read*, whose path is longer than the kernel allows (4,095 bytes), or that is a
-    ///   mount whose program has died, is passed over when the source is made. Later it is ``Event/unwatched(_:_:)``.
+    /// - *A subfolder that may not be read*, whose path is longer than the kernel allows (4,095 bytes), or whose file
+    ///   system fails, such as a mount whose program has died, is passed over when the source is made. Later it is
+    ///   ``Event/unwatched(_:_:)``.
     /// - *File systems in the tree* are watched like the folders around them. One that is mounted later is not watched.
     ///   Once one is unmounted, its folder is `deleted`, and `created` with what was below it. A folder that is mounted
     ///   at two paths of the tree is reported at one of them, and the end of such a mount is not noticed.
