@@ -235,8 +235,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
 
     /// The interval, and whether a call is pending, and if so why it does not act yet.
     public var description: String {
-        let waits = runner.isWithoutAction && runner.hasQueued ? "; one was due, and no handler is set" : ""
-        return "\(type(of: self)): \(limiter.state)" + waits
+        let waits = runner.isWithoutAction && runner.hasQueued ? "one was due, and no handler is set; " : ""
+        return "\(type(of: self)): " + waits + "\(limiter.state)"
     }
 
     /// Ends the limiter for good, and cancels the running action's task. Pending and queued calls are answered nil, and

@@ -347,12 +347,13 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             guard isOpen, hasPending else { return false }
             return isWithoutHandler || whenReleased == .discard && now < firstTrailingEdge
         }
-        if isDropped, !loop.isClosing { reportDropped() }
+        if isDropped { reportDropped() }
     }
 
-    /// Reports that a call is lost; once, and not in virtual time.
+    /// Reports that a call is lost; once, and not in virtual time. A thread that was stopped before is no mistake,
+    /// unless the limiter was to flush.
     final func reportDropped() {
-        guard !clock.isVirtual, loop.process.isCurrent else { return }
+        guard !clock.isVirtual, loop.process.isCurrent, whenReleased == .flush || !loop.isClosing else { return }
         let isFirst = lock.withLock { !exchange(&wasReported, with: true) }
         if isFirst { Mistakes.shared.report(.droppedLimiter(limiter: name)) }
     }

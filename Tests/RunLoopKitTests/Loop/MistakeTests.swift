@@ -585,7 +585,7 @@ import Testing
                     interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "due")
                 due(1)
                 try await thread.run {}
-                precondition(due.description.hasSuffix("no call is pending; one was due, and no handler is set"))
+                precondition(due.description.contains(": one was due, and no handler is set; "))
                 let pending = Async.debounce(
                     interval: .seconds(1000), on: thread.loop, whenReleased: release, label: "pending")
                 pending(2)
@@ -599,6 +599,12 @@ import Testing
                 invalid(4)
                 invalid.invalidate()
             }
+            // A thread that was stopped before discards what waits.
+            let stopped = Async.throttle(interval: .seconds(1000), on: thread.loop, label: "stopped")
+            stopped(5)
+            try await thread.run {}
+            thread.stop()
+            _ = consume stopped
             let names = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
             let expected = ["throttle \"due\"", "debounce \"pending\""]
             _exit(names.sorted() == (expected + expected).sorted() ? 0 : 1)

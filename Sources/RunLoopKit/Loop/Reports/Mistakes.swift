@@ -113,8 +113,8 @@ extension Loop {
                         ? "use a LoopThread, which runs until it is stopped."
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
-                "The \(limiter) has discarded a call, since it, or the LoopThread that it is on, was deallocated "
-                    + "before it could act. Keep a reference to both; set its handler, if it has none; pass "
+                "The \(limiter) has discarded a call, since it was deallocated, or the LoopThread that it is on was "
+                    + "deallocated or stopped, before it could act. Keep a reference to both; set its handler, if it has none; pass "
                     + "whenReleased: .flush if it is to act on its last call; or call cancel() before."
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
