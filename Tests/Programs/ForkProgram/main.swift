@@ -180,7 +180,8 @@ let children: [String: () -> Void] = [
 nonisolated(unsafe) var worker: LoopThread?
 nonisolated(unsafe) var pool: LoopThreadPool?
 
-#if DEBUG
+// With plain atomics there are no points.
+#if DEBUG && !PLAIN_ATOMICS
     /// How many points of a schedule a thread has passed.
     final class Points: @unchecked Sendable { var count = 0 }
 #endif
@@ -282,7 +283,7 @@ case "thread":
     }
     var byte: UInt8 = 0
     _ = read(begins.reader, &byte, 1)
-    #if DEBUG
+    #if DEBUG && !PLAIN_ATOMICS
         let (holds, letsGo) = (makePipe(), makePipe())
         let holder = try LoopThread(name: "holder")
         holder.perform {
@@ -302,7 +303,7 @@ case "thread":
         _ = read(holds.reader, &byte, 1)
     #endif
     forkChild(children[choice]!)
-    #if DEBUG
+    #if DEBUG && !PLAIN_ATOMICS
         _ = write(letsGo.writer, &byte, 1)
     #endif
     _ = write(ends.writer, &byte, 1)

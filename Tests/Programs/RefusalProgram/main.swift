@@ -229,8 +229,9 @@ func useTimersOfThread() throws {
         let ran = try thread.performAndWait { Loop.current.run(mode: "none", for: .zero) }
         print("fired, \(ran), a timerfd: \(thread.loop.counters.timerArms > 0)")
     }
-    // Made while there are descriptors.
+    // Made while there are descriptors. So is what the thread's start opens, and closes again.
     let done = [Done(), Done(), Done()]
+    while !thread.loop.isWaiting { sched_yield() }
     limit("descriptors", 0)
     try fire(done[0])
     limit("descriptors", 0)  // Those of `done[0]` are closed.

@@ -605,6 +605,7 @@ import Testing
             try await thread.run {}
             thread.stop()
             _ = consume stopped
+            thread.joinBlocking()
             let names = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
             let expected = ["throttle \"due\"", "debounce \"pending\""]
             _exit(names.sorted() == (expected + expected).sorted() ? 0 : 1)
