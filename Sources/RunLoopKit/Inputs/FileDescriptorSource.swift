@@ -287,14 +287,16 @@ extension Loop {
         @inline(never)
         private func callAndLook(_ handler: Handler, _ ready: Readiness) {
             let descriptor = itemLock.withLock { watched }
-            let before = System.waitingBytes(in: descriptor)
             let start = System.monotonicNanoseconds()
+            let before = System.waitingBytes(in: descriptor)
+            let called = System.monotonicNanoseconds()
             handler(self, ready)
-            let nanoseconds = System.monotonicNanoseconds() - start
+            let times = (call: System.monotonicNanoseconds() - called, look: called - start)
             let isSpinning = itemLock.withLock {
                 guard watched == descriptor, armed, self.handler != nil else { return false }
                 let after = System.waitingBytes(in: descriptor)
-                return suspicion.compare(before, after, nanoseconds: nanoseconds, of: descriptor)
+                let hasHungUp = ready.contains(.hangUp)
+                return suspicion.compare(before, after, times, hasHungUp: hasHungUp, of: descriptor)
             }
             if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: "\(ready)")) }
         }

@@ -1,15 +1,22 @@
 /// Finds out whether a level-triggered source's handler leaves its descriptor as it is, so that the loop spins.
 ///
 /// One call in 64 is looked at. The source is suspect if 32 such calls in a row left the same numbers of bytes to be
-/// read and to be sent, and returned within 3 µs: a peer that refills what the handler has read takes longer.
+/// read and to be sent, and no peer can have refilled what a call read: the peer has hung up, or the call was short.
 struct SpinSuspicion {
     /// One call in so many is looked at: a power of two.
     static let distance: UInt32 = 64
     private static let samples = 32
+
+    /// A short call returns within 3 µs, or, where all is slower, within the time of eight looks: a peer that is woken
+    /// takes longer.
     private static let shortCall: Int64 = 3_000
+    private static let looksInShortCall: Int64 = 8
 
     /// The numbers of bytes that wait in a descriptor to be read, and to be sent.
     typealias Bytes = (unread: Int32, unsent: Int32)
+
+    /// How many nanoseconds a call took, and the look at the bytes before it.
+    typealias Times = (call: Int64, look: Int64)
 
     private var calls: UInt32 = 0
     private var bytes: Bytes = (-1, -1)
@@ -24,9 +31,12 @@ struct SpinSuspicion {
     }
 
     /// Compares what waits before and after a call. Returns true once, when the source is suspect.
-    mutating func compare(_ before: Bytes, _ after: Bytes, nanoseconds: Int64, of descriptor: Descriptor) -> Bool {
+    mutating func compare(
+        _ before: Bytes, _ after: Bytes, _ times: Times, hasHungUp: Bool, of descriptor: Descriptor
+    ) -> Bool {
         // A longer call says nothing: the thread may have been preempted.
-        guard nanoseconds < SpinSuspicion.shortCall else { return false }
+        let limit = max(SpinSuspicion.shortCall, SpinSuspicion.looksInShortCall * times.look)
+        guard hasHungUp || times.call < limit else { return false }
         unchanged = before == after && bytes == after ? unchanged + 1 : 0
         bytes = after
         guard unchanged == SpinSuspicion.samples else { return false }

@@ -40,6 +40,16 @@ import Testing
         }
     }
 
+    @Test("After a hang-up a slow handler is reported, too")
+    func slowAfterHangUp() async {
+        await #expect(processExitsWith: .success) {
+            let ends = Ends.pipe()
+            ends.hangUp()
+            let found = try SpinTests.mistakes(calls: 10_000, in: ends) { _ in usleep(20) }
+            _exit(found.isEmpty ? 1 : 0)
+        }
+    }
+
     @Test("A handler that reads each time is not reported, although the descriptor is always ready")
     func readsEachTime() async {
         await #expect(processExitsWith: .success) {
