@@ -79,6 +79,7 @@ private final class Mistakes: Sendable {
             // Due while the slow one works.
             let late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50), label: "late") { _ in }
             for timer in [slow, late] { Loop.current.add(timer, in: .default) }
+            Loop.current.perform(after: .milliseconds(240), label: "post the block") { Mistakes.post(100) }
         }
         _ = write(writingEnd, "unread", 6)
         close(writingEnd)
@@ -88,12 +89,12 @@ private final class Mistakes: Sendable {
     func begin() {
         let adding = thread.perform(after: .milliseconds(10)) { [self] in thread.loop.add(unread, in: .default) }
         adding?.label = "add the pipe"
-        thread.perform(after: .milliseconds(280)) { [self] in post(100) }?.label = "post the block"
     }
 
-    private func post(_ times: Int) {
+    /// Posts a block that does the same.
+    private static func post(_ times: Int) {
         guard times > 0 else { return }
-        thread.loop.perform(label: "endless") { [self] in post(times - 1) }
+        Loop.current.perform(label: "endless") { post(times - 1) }
     }
 }
 

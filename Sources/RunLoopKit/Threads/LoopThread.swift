@@ -341,9 +341,8 @@ private final class Worker: @unchecked Sendable {
         let loop = Loop(
             clock: clock, owner: .makeForNewThread(), threadName: options.name, informsClockBetweenRuns: true)
         do throws(LoopError) {
-            // A port keeps the loop's runs from finishing. Before the mode is open: opening it throws if the port
-            // cannot be watched, where adding it later would trap.
-            loop.add(try Loop.PortSource { _ in }, in: .common)
+            // Keeps the loop's runs from finishing.
+            loop.add(KeepAlivePort(), in: .common)
             try loop.prepareForNewThread()
             let thread = try System.startThread(stackSize: options.stackSize) { self.main(loop, options) }
             lock.withLock { handle = .running(thread) }

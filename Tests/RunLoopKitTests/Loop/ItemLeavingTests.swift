@@ -399,10 +399,9 @@ import Testing
         try thread.performAndWait {
             for mode in Self.modes {
                 let state = loop.lock.withLock { loop.state(for: mode) }
-                // The loop's eventfd, its timerfd if a timer needed one, and, because the mode is common, the port that
-                // keeps the thread alive.
+                // The loop's eventfd, and its timerfd if a timer needed one.
                 let timers = loop.lock.withLock { loop.timerFDs.suspending == nil } ? 0 : 1
-                #expect(watchedCount(of: state.pollDescriptor) == 2 + timers)
+                #expect(watchedCount(of: state.pollDescriptor) == 1 + timers)
             }
         }
     }
