@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeBound) struct ArrivalsTests {
     /// Items come to several lists and leave them. Seldom more than one is in a list, or nearly always several: the
     /// first one has a place of its own.
-    @Test("The lists behave like sets", arguments: 1...40 as ClosedRange<UInt64>)
+    @Test("The lists behave like sets", arguments: 1...programCount(40))
     func sets(seed: UInt64) {
         var random = SplitMix(seed)
         let lists = (0..<3).map { _ in Arrivals<Loop.Item>() }

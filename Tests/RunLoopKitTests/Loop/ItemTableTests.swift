@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeBound) struct ItemTableTests {
     /// Half of the items are of a kind that remembers its place, the others are of a kind that many loops may have.
     /// Programs fill the table and empty it in turn, so that it closes its gaps.
-    @Test("The table behaves like a list", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("The table behaves like a list", arguments: 1...programCount(20))
     func list(seed: UInt64) {
         var random = SplitMix(seed)
         var table = ItemTable<Loop.Item>()

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeBound) struct Source1TableTests {
     /// Message ports remember their slot in the first table that they join, the others none. Sources come to several
     /// tables and leave them, in any order, and tables are emptied, as at the end of a loop.
-    @Test("The tables behave like dictionaries", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("The tables behave like dictionaries", arguments: 1...programCount(20))
     func dictionaries(seed: UInt64) throws {
         var random = SplitMix(seed)
         let tables = (0..<3).map { _ in Source1Table() }
@@ -70,7 +70,7 @@ import Testing
         expect(result, says: ["epoll_wait, of a source that has left", "the program has closed a descriptor"])
     }
 
-    @Test("A table that was large finds each source, and no token twice", arguments: 1...5 as ClosedRange<UInt64>)
+    @Test("A table that was large finds each source, and no token twice", arguments: 1...programCount(10))
     func largeTables(seed: UInt64) {
         var random = SplitMix(seed)
         let table = Source1Table()

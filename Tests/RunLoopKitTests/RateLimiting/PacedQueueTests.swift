@@ -280,7 +280,7 @@ import Testing
         }
     }
 
-    @Test("The queue does what a naive one does, in random programs", arguments: 0..<300 as Range<UInt64>)
+    @Test("The queue does what a naive one does, in random programs", arguments: 0..<programCount(300))
     func law(seed: UInt64) {
         var random = SplitMix(seed)
         let (tokens, period, burst) = (1 + random.below(4), 1 + random.below(30), 1 + random.below(5))

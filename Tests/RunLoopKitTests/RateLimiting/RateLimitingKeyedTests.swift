@@ -30,7 +30,7 @@ import Testing
     /// The same calls, through a limiter for each key and through a keyed one.
     @Test("Each key behaves like a limiter of its own")
     func keyLikeLimiter() {
-        for seed: UInt64 in 0..<100 {
+        for seed in 0..<programCount(100) {
             var random = SplitMix(seed)
             let edges = RateLimitEdges(rawValue: UInt8(1 + random.next() % 3))
             let (loop, clock) = Loop.inVirtualTime(.manual)

@@ -5,7 +5,7 @@ import Testing
 
 /// Properties that hold for all calls, checked on generated scenarios.
 @Suite(.timeBound) struct RateLimitingPropertyTests {
-    private static let seeds: Range<UInt64> = 0..<3000
+    private static let seeds = 0..<programCount(3000)
 
     @Test("A throttle never acts twice within an interval, except by a flush")
     func throttleNeverActsTwice() {

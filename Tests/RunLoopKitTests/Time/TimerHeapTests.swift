@@ -158,7 +158,7 @@ import Testing
     }
 
     /// Slots of different heaps often have the same number.
-    @Test("Timers are in several heaps", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("Timers are in several heaps", arguments: 1...programCount(20))
     func severalHeaps(seed: UInt64) {
         var random = SplitMix(seed)
         let timers = (0..<100).map { _ in Member() }
