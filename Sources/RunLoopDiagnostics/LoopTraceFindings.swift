@@ -16,9 +16,12 @@ extension LoopTrace {
 
         /// What is wrong.
         public let kind: Kind
-        /// The handler.
+        /// The handler that is late, or keeps the loop from sleeping.
         public let handler: Handler
-        /// Its loop, as an index into ``LoopTrace/loops``.
+        /// The handler to change: ``handler``, or, of a timer that is late, what was usually running when it was due.
+        /// Nil if nothing was.
+        public let cause: Handler?
+        /// The loop, as an index into ``LoopTrace/loops``.
         public let loop: Int
         /// How often, in a row.
         public let count: Int
@@ -84,16 +87,18 @@ struct FindingSearch {
         }
     }
 
-    private func finding(_ kind: LoopTrace.Finding.Kind, _ row: Row, _ text: String) -> LoopTrace.Finding {
+    private func finding(
+        _ kind: LoopTrace.Finding.Kind, _ row: Row, cause: LoopTrace.Handler?, _ text: String
+    ) -> LoopTrace.Finding {
         LoopTrace.Finding(
-            kind: kind, handler: row.handler, loop: row.loop, count: row.count, start: row.start, end: row.end,
-            text: text)
+            kind: kind, handler: row.handler, cause: cause, loop: row.loop, count: row.count, start: row.start,
+            end: row.end, text: text)
     }
 
     private var spins: [LoopTrace.Finding] {
         rows(spans.map(\.wastedCallsInARow), from: 1, atLeast: LoopTrace.wastedCallLimit).map { row in
             finding(
-                .spin, row,
+                .spin, row, cause: row.handler,
                 """
                 \(row.handler) was ready in \(row.count) passes in a row, and its handler left it ready, so the loop \
                 did not sleep. Read until there is no more, invalidate the source at the end of the data, or wait for \
@@ -121,7 +126,7 @@ struct FindingSearch {
                 default: "sent to itself"
                 }
             return finding(
-                .endless, row,
+                .endless, row, cause: row.handler,
                 """
                 \(row.handler) \(act) \(row.count) times in a row, so the loop did not sleep. To wait, use a timer; to \
                 run once in each pass, use a beforeWaiting observer.
@@ -138,7 +143,8 @@ struct FindingSearch {
             else {
                 return nil
             }
-            let reason = blame(use).map {
+            let cause = blame(use)
+            let reason = cause.map {
                 "Usually \($0) was running when the timer was due: split that work, or move it to another thread."
             }
             let firings = spans.filter { $0.loop == use.loop && $0.handler == use.handler }
@@ -146,7 +152,7 @@ struct FindingSearch {
                 handler: use.handler, loop: use.loop, count: use.count, start: firings[0].start,
                 end: firings[use.count - 1].end)
             return finding(
-                .lateTimer, row,
+                .lateTimer, row, cause: cause,
                 """
                 \(use.handler) was late in each of its \(use.count) firings, by \(least.inWords) to \(most.inWords). \
                 \(reason ?? "No handler of its loop was running when the timer was due.")
