@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopKit
 
 /// When calls that leave the bytes of a pipe as they are make its source suspect, for made-up times.
-@Suite struct SpinSuspicionTests {
+@Suite(.timeBound) struct SpinSuspicionTests {
     private static func isSuspect(call: Int64, look: Int64, hasHungUp: Bool = false, after: Int32 = 1) throws -> Bool {
         let ends = Ends.pipe()
         var suspicion = SpinSuspicion()
