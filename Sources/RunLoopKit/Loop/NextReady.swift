@@ -278,8 +278,9 @@ extension Loop {
     private func listReady(_ count: Int, countsWakeUp: Bool, in mode: ModeState) {
         lock.assertHeld()
         guard count > 0 || !mode.messages.isEmpty else { return }
-        let before = mode.ready.count
-        let source1s = mode.source1s
+        // Once for all: each look would retain them.
+        let (ready, source1s) = (mode.ready, mode.source1s)
+        let before = ready.count
         for index in 0..<count {
             let report = mode.report(at: index)
             switch report.token {
@@ -297,18 +298,18 @@ extension Loop {
                 // If the clock was set, arming the timerfd again finds out.
                 if !listDueTimers(in: mode) { armOthers(in: mode) }
             case ReadyList.mainQueue:
-                mode.ready.append(ReadyList.mainQueue)
+                ready.append(ReadyList.mainQueue)
             default:
                 let turn = source1s.turn(ofReported: report.token, in: waker.answer)
                 // Zero is a stale edge: new work raises another.
                 if turn != 0 {
-                    mode.ready.append(report.token, events: report.events, turn: turn ?? 0, answer: waker.answer)
+                    ready.append(report.token, events: report.events, turn: turn ?? 0, answer: waker.answer)
                 }
             }
         }
         // The kernel may have more to report: some of that, too, may have become ready before a message port.
-        let lastTurn = count < Poller.capacity ? .max : mode.ready.lastTurn ?? .max
-        guard !mode.messages.isEmpty else { return mode.ready.sort(from: before) }
+        let lastTurn = count < Poller.capacity ? .max : ready.lastTurn ?? .max
+        guard !mode.messages.isEmpty else { return ready.sort(from: before) }
         var arrived = own.arrived.take()
         defer { own.arrived.giveBack(&arrived) }
         mode.messages.takeAll(into: &arrived)
@@ -318,9 +319,9 @@ extension Loop {
             else {
                 continue
             }
-            if turn < lastTurn { mode.ready.append(token, turn: turn) } else { port.announceMessages(in: mode) }
+            if turn < lastTurn { ready.append(token, turn: turn) } else { port.announceMessages(in: mode) }
         }
-        mode.ready.sort(from: before)
+        ready.sort(from: before)
     }
 
     /// Marks the loop asleep, and returns the time until which it may sleep; `TimerHeap.never` for forever. Nil if it
