@@ -4,14 +4,10 @@ import RunLoopKit
 /// the loop never sleeps.
 ///
 /// A call is *wasted* if the descriptor is ready after it as before it, with as many bytes to be read and to be sent.
-/// To know this takes a few system calls, so the check begins when the loop has called the same source several times in
-/// a row and has not slept in between. Accessed only by the loop's thread.
+/// To know this takes a few system calls. So one call in sixteen of the same source in a row is checked, and all that
+/// follow a wasted one. Accessed only by the loop's thread.
 struct DescriptorWaste {
-    /// A shorter wait is no sleep: the kernel returned at once, on a slow machine too. In nanoseconds.
-    static let pause: Int64 = 200_000
-
-    /// How many calls in a row are not checked.
-    private static let unchecked = 8
+    private static let distance = 16
 
     /// The source that was called last; compared only.
     private var source: ObjectIdentifier?
@@ -25,7 +21,7 @@ struct DescriptorWaste {
         let id = ObjectIdentifier(source)
         if self.source != id { (self.source, calls, wasted) = (id, 0, 0) }
         calls += 1
-        if calls > DescriptorWaste.unchecked { before = source.waitingBytes }
+        if wasted > 0 || calls % DescriptorWaste.distance == 0 { before = source.waitingBytes }
     }
 
     /// Returns how many calls in a row were wasted.
@@ -41,7 +37,4 @@ struct DescriptorWaste {
         wasted = isWasted ? wasted + 1 : 0
         return wasted
     }
-
-    /// The loop has slept. This delays the checks only: a thread that was preempted looks as if it had slept.
-    mutating func hasSlept() { calls = 0 }
 }

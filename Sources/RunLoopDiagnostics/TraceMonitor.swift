@@ -14,7 +14,6 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     @exclusivity(unchecked) private var lastMode: (mode: Loop.Mode, name: UInt32)?
     @exclusivity(unchecked) private var lengths: (blocks: Int, jobs: Int) = (0, 0)
     @exclusivity(unchecked) private var waste = DescriptorWaste()
-    @exclusivity(unchecked) private var waitStart: Int64 = 0
     /// The time of beforeTimers, until something else happens.
     @exclusivity(unchecked) private var beforeTimers: Int64?
 
@@ -70,7 +69,6 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     func willWait(until deadline: Int64, in mode: Loop.Mode) {
-        waitStart = recorder.now
         let name = name(of: mode)
         record(.willWait) {
             $0.name = name
@@ -79,7 +77,6 @@ final class TraceMonitor: LoopMonitor, @unchecked Sendable {
     }
 
     func didWait(readyCount: Int, wasWoken: Bool) {
-        if recorder.now.subtractingSaturating(waitStart) > DescriptorWaste.pause { waste.hasSlept() }
         record(.didWait) {
             $0.flag = wasWoken ? 1 : 0
             $0.number = UInt64(truncatingIfNeeded: readyCount)

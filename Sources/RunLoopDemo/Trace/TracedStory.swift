@@ -33,10 +33,10 @@ struct TracedStory {
     /// Ends the story, and returns what was traced.
     func end() -> LoopTrace {
         timer.invalidate()
-        for thread in [archive.thread, mistakes.thread] {
-            thread.stop()
-            thread.join()
-        }
+        archive.thread.stop()
+        // By itself it stops once the mistakes are made, however slow the machine is.
+        if Interruption.isRequested { mistakes.thread.stop() }
+        for thread in [archive.thread, mistakes.thread] { thread.join() }
         tracer.detach()
         return tracer.snapshot()
     }
@@ -64,7 +64,8 @@ private final class Mistakes: Sendable {
     private let unread: Loop.FileDescriptorSource
 
     init() throws {
-        thread = try LoopThread(name: "worker")
+        let thread = try LoopThread(name: "worker")
+        self.thread = thread
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw NoPipe() }
         let writingEnd = ends[1]
@@ -79,7 +80,12 @@ private final class Mistakes: Sendable {
             // Due while the slow one works.
             let late = Loop.Timer(after: .milliseconds(54), repeating: .milliseconds(50), label: "late") { _ in }
             for timer in [slow, late] { Loop.current.add(timer, in: .default) }
-            Loop.current.perform(after: .milliseconds(240), label: "post the block") { Mistakes.post(100) }
+            Loop.current.perform(after: .milliseconds(240), label: "post the block") {
+                Mistakes.post(100) {
+                    // Until then the late timer has been late often enough.
+                    Loop.current.perform(after: .milliseconds(360), label: "stop") { thread.stop() }
+                }
+            }
         }
         _ = write(writingEnd, "unread", 6)
         close(writingEnd)
@@ -91,10 +97,10 @@ private final class Mistakes: Sendable {
         adding?.label = "add the pipe"
     }
 
-    /// Posts a block that does the same.
-    private static func post(_ times: Int) {
-        guard times > 0 else { return }
-        Loop.current.perform(label: "endless") { post(times - 1) }
+    /// Posts a block that does the same, so many times.
+    private static func post(_ times: Int, then finish: @escaping @Sendable () -> Void) {
+        guard times > 0 else { return finish() }
+        Loop.current.perform(label: "endless") { post(times - 1, then: finish) }
     }
 }
 
