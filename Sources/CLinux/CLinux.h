@@ -259,19 +259,29 @@ static inline int clinux_unsent(int descriptor) {
     return syscall(SYS_ioctl, descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
 }
 
-// Whether these two numbers are all that waits there, and only a reader or writer changes them: a terminal, a stream
-// socket that does not listen, or a pipe that is not half full. (A writer may keep one full.)
+// Whether these two numbers are all that waits there: of a terminal, a pipe, or a socket that does not listen.
 static inline bool clinux_counts_bytes(int descriptor) {
     struct stat status;
     if (fstat(descriptor, &status) != 0) return false;
     if (S_ISCHR(status.st_mode)) return isatty(descriptor);
+    int listens = 1;
+    socklen_t size = sizeof listens;
+    return S_ISFIFO(status.st_mode)
+        || (S_ISSOCK(status.st_mode)
+            && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && !listens);
+}
+
+// Whether reading may leave these two numbers as they are: datagrams, since only the next one is counted; and a pipe
+// that is half full, which its writer may keep full, unless it has hung up.
+static inline bool clinux_may_hide_reads(int descriptor, bool has_hung_up) {
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) return true;
     // F_GETPIPE_SZ, which Glibc declares for GNU sources only.
-    if (S_ISFIFO(status.st_mode)) return clinux_unread(descriptor) < fcntl(descriptor, 1032) / 2;
-    int type = 0, listens = 1;
-    socklen_t size = sizeof type, listens_size = sizeof listens;
-    return S_ISSOCK(status.st_mode) && getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0
-        && type == SOCK_STREAM
-        && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) == 0 && !listens;
+    if (S_ISFIFO(status.st_mode)) return !has_hung_up && clinux_unread(descriptor) >= fcntl(descriptor, 1032) / 2;
+    int type = 0;
+    socklen_t size = sizeof type;
+    return S_ISSOCK(status.st_mode)
+        && (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM);
 }
 
 // The calling thread's kernel id; equal to getpid() on the initial thread only.

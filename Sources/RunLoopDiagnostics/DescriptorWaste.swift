@@ -3,7 +3,8 @@ import RunLoopKit
 /// Finds a descriptor source whose handler is called pass after pass and takes nothing: the descriptor stays ready, so
 /// the loop never sleeps.
 ///
-/// A call is *wasted* if the descriptor is ready after it as before it, with as many bytes to be read and to be sent.
+/// A call is *wasted* if the descriptor is ready after it as before it, with as many bytes to be read and to be sent,
+/// and the loop calls the source again at once.
 /// To know this takes a few system calls. So one call in sixteen of the same source in a row is checked, and all that
 /// follow a wasted one. Accessed only by the loop's thread.
 struct DescriptorWaste {
@@ -32,8 +33,8 @@ struct DescriptorWaste {
             return 0
         }
         self.before = nil
-        let isReady = source.isDescriptorReady
-        let isWasted = source.isValid && isReady && source.waitingBytes == before
+        let isWasted =
+            source.isValid && source.isReadyAgain && source.waitingBytes == before && !source.mayHideReads
         wasted = isWasted ? wasted + 1 : 0
         return wasted
     }

@@ -6,7 +6,7 @@ extension LoopTrace {
         /// What is wrong.
         public enum Kind: String, Sendable {
             /// A descriptor is ready pass after pass, and its handler leaves it ready: the loop never sleeps. Found
-            /// after 50 such calls.
+            /// after 66 such calls, except for datagrams and a pipe that a writer may keep full.
             case spin
             /// A timer has fired late each time, by more than 2 ms beyond its tolerance, and at least 5 times.
             case lateTimer

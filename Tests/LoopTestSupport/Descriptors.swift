@@ -30,13 +30,25 @@ package final class Ends: Sendable {
     }
 
     package static func sockets() -> Ends {
-        var ends: [Int32] = [-1, -1]
         #if canImport(Glibc)
-            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            sockets(Int32(SOCK_STREAM.rawValue))
         #else
-            let kind = Int32(SOCK_STREAM) | Int32(SOCK_CLOEXEC) | Int32(SOCK_NONBLOCK)
+            sockets(Int32(SOCK_STREAM))
         #endif
-        precondition(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+    }
+
+    package static func datagramSockets() -> Ends {
+        #if canImport(Glibc)
+            sockets(Int32(SOCK_DGRAM.rawValue))
+        #else
+            sockets(Int32(SOCK_DGRAM))
+        #endif
+    }
+
+    private static func sockets(_ kind: Int32) -> Ends {
+        var ends: [Int32] = [-1, -1]
+        // SOCK_CLOEXEC and SOCK_NONBLOCK, which the C libraries declare with different types.
+        precondition(socketpair(AF_UNIX, kind | Int32(O_CLOEXEC) | Int32(O_NONBLOCK), 0, &ends) == 0)
         return Ends(ends)
     }
 

@@ -59,6 +59,60 @@ import Testing
         #expect(findings.isEmpty)
     }
 
+    @Test("An edge-triggered source that reads nothing does not spin")
+    func edgeTriggered() throws {
+        let findings = try findings(for: .seconds(200)) { loop in
+            let ends = Ends.sockets()
+            let source = try Loop.FileDescriptorSource(ends.reader, trigger: .edge) { _, _ in }
+            loop.add(source, in: .default)
+            loop.add(
+                Loop.Timer(every: .seconds(1)) { _ in
+                    ends.send("x")
+                    _ = ends.take(1)
+                    ends.send("x")
+                }, in: .default)
+        }
+        #expect(findings.isEmpty)
+    }
+
+    @Test("A one-shot source whose descriptor is read elsewhere does not spin")
+    func oneShot() throws {
+        let findings = try findings(for: .seconds(200)) { loop in
+            let ends = Ends.pipe()
+            let source = try Loop.FileDescriptorSource(ends.reader, isOneShot: true) { _, _ in }
+            loop.add(source, in: .default)
+            loop.add(
+                Loop.Timer(every: .seconds(1)) { _ in
+                    _ = ends.take()
+                    ends.send("x")
+                    source.rearm()
+                }, in: .default)
+        }
+        #expect(findings.isEmpty)
+    }
+
+    @Test("A reader that takes one datagram a call does not spin")
+    func datagrams() throws {
+        let ends = Ends.datagramSockets()
+        for _ in 0..<5 { ends.send("x") }
+        let findings = try findings(of: ends, calls: 200) {
+            _ = $0.take()
+            $0.send("x")
+        }
+        #expect(findings.isEmpty)
+    }
+
+    @Test("A reader that cannot keep up with its writer does not spin")
+    func fullPipe() throws {
+        let pipe = Ends.pipe()
+        pipe.send(String(repeating: "x", count: 60_000))
+        let findings = try findings(of: pipe, calls: 200) {
+            _ = $0.take(100)
+            $0.send(String(repeating: "y", count: 100))
+        }
+        #expect(findings.isEmpty)
+    }
+
     @Test("A block that posts itself is endless")
     func endlessBlock() throws {
         let findings = findings { loop in self.post(loop, 100) }

@@ -7,8 +7,8 @@ struct SpinSuspicion {
     static let distance: UInt32 = 64
     private static let samples = 32
 
-    /// A short call returns within 3 µs, or, where all is slower, within the time of eight looks: a peer that is woken
-    /// takes longer.
+    /// A short call returns within 3 µs, or, where all is slower, within the time of eight looks at their quickest: a
+    /// peer that is woken takes longer.
     private static let shortCall: Int64 = 3_000
     private static let looksInShortCall: Int64 = 8
 
@@ -20,6 +20,8 @@ struct SpinSuspicion {
 
     private var calls: UInt32 = 0
     private var bytes: Bytes = (-1, -1)
+    /// The shortest time of a look: one that was interrupted says nothing.
+    private var quickestLook = UInt32.max
     private var unchanged: UInt8 = 0
     private var isOver = false
 
@@ -34,13 +36,14 @@ struct SpinSuspicion {
     mutating func compare(
         _ before: Bytes, _ after: Bytes, _ times: Times, hasHungUp: Bool, of descriptor: Descriptor
     ) -> Bool {
+        quickestLook = min(quickestLook, UInt32(clamping: times.look))
         // A longer call says nothing: the thread may have been preempted.
-        let limit = max(SpinSuspicion.shortCall, SpinSuspicion.looksInShortCall * times.look)
+        let limit = max(SpinSuspicion.shortCall, SpinSuspicion.looksInShortCall * Int64(quickestLook))
         guard hasHungUp || times.call < limit else { return false }
         unchanged = before == after && bytes == after ? unchanged + 1 : 0
         bytes = after
         guard unchanged == SpinSuspicion.samples else { return false }
         isOver = true
-        return System.countsBytes(in: descriptor)
+        return System.countsBytes(in: descriptor) && !System.mayHideReads(of: descriptor, hasHungUp: hasHungUp)
     }
 }

@@ -91,8 +91,13 @@ extension System {
     /// How many bytes wait to be read from a descriptor; -1 where the kernel does not know.
     static func unreadBytes(in descriptor: Descriptor) -> Int32 { clinux_unread(descriptor) }
 
-    /// Whether only a reader or a writer changes these numbers, and nothing else waits.
+    /// Whether these numbers are all that waits there.
     static func countsBytes(in descriptor: Descriptor) -> Bool { clinux_counts_bytes(descriptor) }
+
+    /// Whether reading may leave these numbers as they are.
+    static func mayHideReads(of descriptor: Descriptor, hasHungUp: Bool) -> Bool {
+        clinux_may_hide_reads(descriptor, hasHungUp)
+    }
 
     /// Writes one line to stderr in one call.
     package static func complain(_ line: String) {

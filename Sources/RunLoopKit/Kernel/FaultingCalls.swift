@@ -359,6 +359,10 @@
         !Faults.fails(.status) && CLinux.clinux_is_socket_or_pipe(descriptor)
     }
 
+    func clinux_may_hide_reads(_ descriptor: Int32, _ hasHungUp: Bool) -> Bool {
+        Faults.fails(.status) || CLinux.clinux_may_hide_reads(descriptor, hasHungUp)
+    }
+
     func clinux_counts_bytes(_ descriptor: Int32) -> Bool {
         !Faults.fails(.status) && CLinux.clinux_counts_bytes(descriptor)
     }
