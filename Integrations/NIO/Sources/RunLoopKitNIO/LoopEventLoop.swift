@@ -19,13 +19,23 @@ import Synchronization
 /// No channel can be registered with it: a channel belongs to the selector of a NIO event loop.
 ///
 /// **The end.** The loop ends with its thread, not by `shutdownGracefully`. Shut down first what completes its futures.
-/// No task is lost: those that the loop drops, and those that are submitted when it has ended, run on a thread that
-/// stands in for the loop's, as jobs of Swift concurrency do, which is reported as a mistake (`Loop.mistakeHandling`).
+/// No task is lost: those that the loop drops, and those that are submitted when it has ended, run in their order on a
+/// thread that stands in for the loop's, as jobs of Swift concurrency do, which is reported as a mistake
+/// (`Loop.mistakeHandling`). Scheduled tasks fail, and scheduled callbacks are cancelled.
 ///
 /// Any thread may call everything here. The event loop retains the loop, but not the `LoopThread`.
 public final class LoopEventLoop: EventLoop {
     /// The loop that runs everything.
     public let loop: Loop
+
+    private static let label = "task of its EventLoop"
+
+    /// The number of the last task that was submitted. Relaxed: only the order of one thread's tasks counts.
+    private let lastNumber = Atomic<UInt64>(0)
+    private let orphans = Mutex<[Orphan]>([])
+
+    /// The scheduled callbacks by their numbers: nil until the task of one is scheduled.
+    private let callbacks = Mutex<(last: UInt64, waiting: [UInt64: Scheduled<Void>?])>((0, [:]))
 
     /// Makes an event loop. Several of one loop are equivalent, except that SwiftNIO compares event loops by identity:
     /// keep one.
@@ -39,23 +49,35 @@ public final class LoopEventLoop: EventLoop {
 
     /// Posts a task for the common modes.
     public func execute(_ task: @escaping @Sendable () -> Void) {
-        let submission = Submission(task, for: loop)
-        loop.perform(in: .common, label: "task of its EventLoop") { submission.run() }
+        let submission = Submission(task, lastNumber.wrappingAdd(1, ordering: .relaxed).newValue, to: self)
+        loop.perform(in: .common, label: LoopEventLoop.label) { submission.run() }
     }
 
-    /// Runs a task at a time of ``now``.
+    /// Runs a task at a time of ``now``. Tasks run in the order of their deadlines.
     public func scheduleTask<T>(
         deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T
     ) -> Scheduled<T> {
-        scheduleTask(in: deadline - now, task)
+        schedule(task) {
+            // Not after the difference to `now`, which would be counted from a later moment.
+            Loop.Timer(
+                at: Loop.Instant(nanoseconds: Int64(deadline.uptimeNanoseconds)), label: LoopEventLoop.label,
+                handler: $0)
+        }
     }
 
     /// Runs a task after a delay, by a timer. Cancelling it removes the timer. If the loop ends first, the task's
     /// future fails with `EventLoopError.shutdown`.
     public func scheduleTask<T>(in delay: TimeAmount, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
+        schedule(task) { Loop.Timer(after: .nanoseconds(delay.nanoseconds), label: LoopEventLoop.label, handler: $0) }
+    }
+
+    private func schedule<T>(
+        _ task: @escaping @Sendable () throws -> T,
+        by makeTimer: (_ handler: @escaping @Sendable (Loop.Timer.Firing) -> Void) -> Loop.Timer
+    ) -> Scheduled<T> {
         let promise = makePromise(of: T.self)
         let answer = Answer(promise)
-        let timer = Loop.Timer(after: .nanoseconds(delay.nanoseconds), label: "task of its EventLoop") { _ in
+        let timer = makeTimer { _ in
             let result = Result(catching: task)
             // On the event loop.
             answer.take().assumeIsolatedUnsafeUnchecked().completeWith(result)
@@ -66,6 +88,74 @@ public final class LoopEventLoop: EventLoop {
             answer?.take()
             timer?.invalidate()
         }
+    }
+
+    // MARK: Scheduled callbacks
+
+    // Not NIO's own: it counts a delay on NIO's clock, and tells no handler that the event loop has ended.
+
+    /// Calls a handler at a time of ``now``; or its `didCancelScheduledCallback`, if it is cancelled or the loop ends
+    /// before. Never both.
+    @discardableResult
+    public func scheduleCallback(
+        at deadline: NIODeadline, handler: some (NIOScheduledCallbackHandler & Sendable)
+    ) -> NIOScheduledCallback {
+        let number = callbacks.withLock { callbacks in
+            callbacks.last += 1
+            callbacks.waiting[callbacks.last] = .some(nil)
+            return callbacks.last
+        }
+        let scheduled = scheduleTask(deadline: deadline) {
+            guard self.takeCallback(number) != nil else { throw EventLoopError.cancelled }
+            handler.handleScheduledCallback(eventLoop: self)
+        }
+        callbacks.withLock { if $0.waiting[number] != nil { $0.waiting[number] = scheduled } }
+        scheduled.futureResult.whenFailure { _ in
+            _ = self.takeCallback(number)
+            handler.didCancelScheduledCallback(eventLoop: self)
+        }
+        return NIOScheduledCallback(self, id: number)
+    }
+
+    /// Calls a handler after a delay, on the loop's clock: see ``scheduleCallback(at:handler:)``.
+    @discardableResult
+    public func scheduleCallback(
+        in amount: TimeAmount, handler: some (NIOScheduledCallbackHandler & Sendable)
+    ) -> NIOScheduledCallback {
+        scheduleCallback(at: now + amount, handler: handler)
+    }
+
+    /// Cancels a callback, unless it has begun.
+    public func cancelScheduledCallback(_ callback: NIOScheduledCallback) {
+        guard let number = callback.customCallbackID, let taken = takeCallback(number) else { return }
+        taken?.cancel()
+    }
+
+    /// Nil if another has taken it. Inside, nil if its task is not scheduled yet.
+    private func takeCallback(_ number: UInt64) -> Scheduled<Void>?? {
+        callbacks.withLock { $0.waiting.removeValue(forKey: number) }
+    }
+
+    // MARK: The end
+
+    /// Runs a task that the loop has refused or dropped: as a job, which a loop never does. SwiftNIO traps when a
+    /// promise is deallocated and not completed.
+    ///
+    /// Several threads may drop tasks, later ones first. The job runs when the loop has ended, and so has dropped all.
+    fileprivate func runInAJob(_ orphan: Orphan) {
+        let needsJob = orphans.withLock { orphans in
+            orphans.append(orphan)
+            return orphans.count == 1
+        }
+        if needsJob { Task.detached(executorPreference: loop.taskExecutor) { self.runOrphans() } }
+    }
+
+    private func runOrphans() {
+        let taken = orphans.withLock { orphans in
+            defer { orphans = [] }
+            return orphans
+        }
+        for orphan in taken.sorted(by: { $0.number < $1.number }) { orphan.task() }
     }
 
     // MARK: Swift concurrency
@@ -90,23 +180,24 @@ public final class LoopEventLoop: EventLoop {
     }
 }
 
-/// A task that runs once: in a block of the loop or, if the loop refuses or drops the block, as a job, which a loop
-/// never does. SwiftNIO traps when a promise is deallocated and not completed.
+/// A task that the loop does not run, and its number in the order of submission.
+private typealias Orphan = (number: UInt64, task: @Sendable () -> Void)
+
+/// A task that runs once: in a block of the loop or, if the loop refuses or drops the block, as a job.
 private final class Submission: Sendable {
     private let task: @Sendable () -> Void
-    private let loop: Loop
+    private let number: UInt64
+    private let eventLoop: LoopEventLoop
     /// Relaxed: releasing the last reference comes after all that other references did.
     private let hasRun = Atomic(false)
 
-    init(_ task: @escaping @Sendable () -> Void, for loop: Loop) {
+    init(_ task: @escaping @Sendable () -> Void, _ number: UInt64, to eventLoop: LoopEventLoop) {
         self.task = task
-        self.loop = loop
+        self.number = number
+        self.eventLoop = eventLoop
     }
 
-    deinit {
-        guard !hasRun.load(ordering: .relaxed) else { return }
-        Task.detached(executorPreference: loop.taskExecutor) { [task] in task() }
-    }
+    deinit { if !hasRun.load(ordering: .relaxed) { eventLoop.runInAJob((number, task)) } }
 
     func run() {
         hasRun.store(true, ordering: .relaxed)
