@@ -259,16 +259,17 @@ static inline int clinux_unsent(int descriptor) {
     return syscall(SYS_ioctl, descriptor, TIOCOUTQ, &count) == 0 ? count : -1;
 }
 
-// Whether these two numbers are all that waits there: of a terminal, a pipe, or a socket that does not listen.
+// Whether these two numbers are all that waits there: of a terminal, a socket that does not listen, or the reading end
+// of a pipe. (At the writing end nothing tells that a fast reader takes all that is written.)
 static inline bool clinux_counts_bytes(int descriptor) {
     struct stat status;
     if (fstat(descriptor, &status) != 0) return false;
     if (S_ISCHR(status.st_mode)) return isatty(descriptor);
+    if (S_ISFIFO(status.st_mode)) return (fcntl(descriptor, F_GETFL) & O_ACCMODE) != O_WRONLY;
     int listens = 1;
     socklen_t size = sizeof listens;
-    return S_ISFIFO(status.st_mode)
-        || (S_ISSOCK(status.st_mode)
-            && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && !listens);
+    return S_ISSOCK(status.st_mode)
+        && getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && !listens;
 }
 
 // Whether reading may leave these two numbers as they are: datagrams, since only the next one is counted; and a pipe

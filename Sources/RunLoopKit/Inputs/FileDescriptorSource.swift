@@ -286,7 +286,8 @@ extension Loop {
         /// Calls the handler, and reports it if the loop spins because of it.
         @inline(never)
         private func callAndLook(_ handler: Handler, _ ready: Readiness) {
-            let descriptor = itemLock.withLock { watched }
+            let (descriptor, needsStirrings) = itemLock.withLock { (watched, suspicion.needsStirrings) }
+            let stirrings = needsStirrings ? try? Stirrings(of: descriptor) : nil
             let start = System.monotonicNanoseconds()
             let before = System.waitingBytes(in: descriptor)
             let called = System.monotonicNanoseconds()
@@ -295,8 +296,9 @@ extension Loop {
             let isSpinning = itemLock.withLock {
                 guard watched == descriptor, armed, self.handler != nil else { return false }
                 let after = System.waitingBytes(in: descriptor)
-                let hasHungUp = ready.contains(.hangUp)
-                return suspicion.compare(before, after, times, hasHungUp: hasHungUp, of: descriptor)
+                let hasStirred = needsStirrings && stirrings?.take() != false
+                return suspicion.compare(
+                    before, after, times, hasHungUp: ready.contains(.hangUp), hasStirred: hasStirred, of: descriptor)
             }
             if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: "\(ready)")) }
         }

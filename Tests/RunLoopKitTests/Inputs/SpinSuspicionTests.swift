@@ -7,12 +7,14 @@ import Testing
 /// When calls that leave the bytes of a pipe as they are make its source suspect, for made-up times.
 @Suite(.timeBound) struct SpinSuspicionTests {
     private static func isSuspect(
-        call: Int64, looks: [Int64], in ends: Ends = .pipe(), hasHungUp: Bool = false, after: Int32 = 1
+        call: Int64, looks: [Int64], in ends: Ends = .pipe(), hasHungUp: Bool = false, after: Int32 = 1,
+        hasStirred: Bool = false
     ) -> Bool {
         var suspicion = SpinSuspicion()
         let reports = (0..<200).filter { number in
-            let times = (call, looks[number % looks.count])
-            return suspicion.compare((1, 0), (after, 0), times, hasHungUp: hasHungUp, of: ends.reader)
+            suspicion.compare(
+                (1, 0), (after, 0), (call, looks[number % looks.count]), hasHungUp: hasHungUp,
+                hasStirred: suspicion.needsStirrings && hasStirred, of: ends.reader)
         }
         #expect(reports.count <= 1)
         return !reports.isEmpty
@@ -41,5 +43,11 @@ import Testing
     func hangUps() {
         #expect(Self.isSuspect(call: .max, looks: [10], hasHungUp: true))
         #expect(!Self.isSuspect(call: .max, looks: [10], hasHungUp: true, after: 0))
+    }
+
+    @Test("A source is not suspect while others write or read during its calls")
+    func stirrings() {
+        #expect(!Self.isSuspect(call: 1_000, looks: [10], hasStirred: true))
+        #expect(!Self.isSuspect(call: 1_000, looks: [10], hasHungUp: true, hasStirred: true))
     }
 }

@@ -48,9 +48,9 @@ extension Loop {
         /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
         /// A level-triggered ``Loop/FileDescriptorSource`` was served some 2,000 times in a row, and its handler left
-        /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe, a terminal or a
-        /// stream socket, if its peer has hung up, or its handler returns before a peer could answer (in 3 µs, or in
-        /// longer on a slow machine): the kernel does not tell for others.
+        /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe that is read, a
+        /// terminal or a stream socket, if its peer has hung up, or its handler returns before a peer could answer (in
+        /// 3 µs, or in longer on a slow machine): the kernel does not tell for others.
         case descriptorLeftReady(source: String, ready: String)
         /// More real-time signals came than a ``Loop/SignalSource`` holds, before a run served it: so many are lost.
         case lostSignals(source: String, count: Int)
