@@ -4,10 +4,11 @@ import RunLoopKit
 /// the loop never sleeps.
 ///
 /// A call is *wasted* if the descriptor is ready after it as before it, with as many bytes to be read and to be sent,
-/// and the loop calls the source again at once.
-/// To know this takes a few system calls. So one call in sixteen of the same source in a row is checked, and all that
-/// follow a wasted one. Accessed only by the loop's thread.
+/// and the loop calls the source again at once. To know this takes a few system calls.
+///
+/// Accessed only by the loop's thread.
 struct DescriptorWaste {
+    /// Of the calls of one source in a row, one in so many is checked, and all that follow a wasted one.
     private static let distance = 16
 
     /// The source that was called last; compared only.

@@ -29,23 +29,13 @@ package final class Ends: Sendable {
         return Ends(ends)
     }
 
-    package static func sockets() -> Ends {
+    package static func sockets(ofDatagrams: Bool = false) -> Ends {
+        let type = ofDatagrams ? SOCK_DGRAM : SOCK_STREAM
         #if canImport(Glibc)
-            sockets(Int32(SOCK_STREAM.rawValue))
+            let kind = Int32(type.rawValue)
         #else
-            sockets(Int32(SOCK_STREAM))
+            let kind = Int32(type)
         #endif
-    }
-
-    package static func datagramSockets() -> Ends {
-        #if canImport(Glibc)
-            sockets(Int32(SOCK_DGRAM.rawValue))
-        #else
-            sockets(Int32(SOCK_DGRAM))
-        #endif
-    }
-
-    private static func sockets(_ kind: Int32) -> Ends {
         var ends: [Int32] = [-1, -1]
         // SOCK_CLOEXEC and SOCK_NONBLOCK, which the C libraries declare with different types.
         precondition(socketpair(AF_UNIX, kind | Int32(O_CLOEXEC) | Int32(O_NONBLOCK), 0, &ends) == 0)

@@ -93,7 +93,7 @@ import Testing
 
     @Test("A reader that takes one datagram a call does not spin")
     func datagrams() throws {
-        let ends = Ends.datagramSockets()
+        let ends = Ends.sockets(ofDatagrams: true)
         for _ in 0..<5 { ends.send("x") }
         let findings = try findings(of: ends, calls: 200) {
             _ = $0.take()

@@ -286,8 +286,8 @@ extension Loop {
         /// Calls the handler, and reports it if the loop spins because of it.
         @inline(never)
         private func callAndLook(_ handler: Handler, _ ready: Readiness) {
-            let (descriptor, needsStirrings) = itemLock.withLock { (watched, suspicion.needsStirrings) }
-            let stirrings = needsStirrings ? try? Stirrings(of: descriptor) : nil
+            let (descriptor, watchesPeer) = itemLock.withLock { (watched, suspicion.watchesPeer) }
+            let peer = watchesPeer ? try? PeerActivity(of: descriptor) : nil
             let start = System.monotonicNanoseconds()
             let before = System.waitingBytes(in: descriptor)
             let called = System.monotonicNanoseconds()
@@ -296,9 +296,10 @@ extension Loop {
             let isSpinning = itemLock.withLock {
                 guard watched == descriptor, armed, self.handler != nil else { return false }
                 let after = System.waitingBytes(in: descriptor)
-                let hasStirred = needsStirrings && stirrings?.take() != false
+                // Without a descriptor for the watch, nothing is known.
+                let peerActed = watchesPeer && peer?.take() != false
                 return suspicion.compare(
-                    before, after, times, hasHungUp: ready.contains(.hangUp), hasStirred: hasStirred, of: descriptor)
+                    before, after, times, hasHungUp: ready.contains(.hangUp), peerActed: peerActed, of: descriptor)
             }
             if isSpinning { Mistakes.shared.report(.descriptorLeftReady(source: name, ready: "\(ready)")) }
         }

@@ -1,8 +1,9 @@
 /// Finds out whether a level-triggered source's handler leaves its descriptor as it is, so that the loop spins.
 ///
 /// One call in 64 is looked at. The source is suspect if 32 such calls in a row left the same numbers of bytes to be
-/// read and to be sent, and no peer has refilled what a call read, or has taken what it wrote. That a peer cannot, is
-/// likely if the call was short, or the peer has hung up. That it has not, is known of the later calls: `Stirrings`.
+/// read and to be sent. A peer could hide what a call does: it refills what the call reads, or takes what it writes. So
+/// a call counts only if it was short, or the peer has hung up; and one of the later calls only if the peer did nothing
+/// meanwhile (`PeerActivity`).
 struct SpinSuspicion {
     /// One call in so many is looked at: a power of two.
     static let distance: UInt32 = 64
@@ -26,8 +27,8 @@ struct SpinSuspicion {
     private var unchanged: UInt8 = 0
     private var isOver = false
 
-    /// Whether a look is to find out what others do during the call, which takes five system calls more.
-    var needsStirrings: Bool { unchanged >= SpinSuspicion.samples / 2 }
+    /// Whether a look must find out what the peer does during the call, which takes five system calls more.
+    var watchesPeer: Bool { unchanged >= SpinSuspicion.samples / 2 }
 
     /// Counts a call. Returns whether to look at it.
     @inline(__always)
@@ -38,34 +39,16 @@ struct SpinSuspicion {
 
     /// Compares what waits before and after a call. Returns true once, when the source is suspect.
     mutating func compare(
-        _ before: Bytes, _ after: Bytes, _ times: Times, hasHungUp: Bool, hasStirred: Bool, of descriptor: Descriptor
+        _ before: Bytes, _ after: Bytes, _ times: Times, hasHungUp: Bool, peerActed: Bool, of descriptor: Descriptor
     ) -> Bool {
         quickestLook = min(quickestLook, UInt32(clamping: times.look))
         // A longer call says nothing: the thread may have been preempted.
         let limit = max(SpinSuspicion.shortCall, SpinSuspicion.looksInShortCall * Int64(quickestLook))
         guard hasHungUp || times.call < limit else { return false }
-        unchanged = before == after && bytes == after && !hasStirred ? unchanged + 1 : 0
+        unchanged = before == after && bytes == after && !peerActed ? unchanged + 1 : 0
         bytes = after
         guard unchanged == SpinSuspicion.samples else { return false }
         isOver = true
         return System.countsBytes(in: descriptor) && !System.mayHideReads(of: descriptor, hasHungUp: hasHungUp)
     }
-}
-
-/// Whether others have written to a descriptor, or have read from its other end: for that the kernel wakes those who
-/// wait for the descriptor, even if it is ready. Not for reading from a pipe, or from TCP.
-struct Stirrings: ~Copyable {
-    private let poller: Poller
-
-    /// Begins to watch. Throws if the process has no descriptor left.
-    init(of descriptor: Descriptor) throws(LoopError) {
-        let poller = try Poller()
-        try poller.set(Watch(descriptor: descriptor, events: [.read, .write, .edge]), token: 0)
-        // What it is ready for at first.
-        _ = poller.wait(blocking: false)
-        self.poller = poller
-    }
-
-    /// Whether there was anything since the last call, or the beginning.
-    func take() -> Bool { poller.wait(blocking: false) > 0 }
 }

@@ -1,5 +1,6 @@
-/// The port that keeps a ``LoopThread`` alive. Its eventfd is that of its loop: nobody sends to it, so the only sends
-/// are the loop's wake-ups. An eventfd of its own took 3 µs of each start and end of a thread.
+/// The port that keeps a ``LoopThread`` alive.
+///
+/// Nobody can send to it, so it uses its loop's eventfd. One of its own took 3 µs of a thread's start and end.
 final class KeepAlivePort: Loop.Item, Source1, @unchecked Sendable {
     init() { super.init(Place(#fileID, #line)) }
 

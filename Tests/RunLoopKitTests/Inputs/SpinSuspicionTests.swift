@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeBound) struct SpinSuspicionTests {
     private static func isSuspect(
         call: Int64, looks: [Int64], in ends: Ends = .pipe(), hasHungUp: Bool = false, after: Int32 = 1,
-        hasStirred: Bool = false
+        peerActs: Bool = false
     ) -> Bool {
         var suspicion = SpinSuspicion()
         let reports = (0..<200).filter { number in
             suspicion.compare(
                 (1, 0), (after, 0), (call, looks[number % looks.count]), hasHungUp: hasHungUp,
-                hasStirred: suspicion.needsStirrings && hasStirred, of: ends.reader)
+                peerActed: suspicion.watchesPeer && peerActs, of: ends.reader)
         }
         #expect(reports.count <= 1)
         return !reports.isEmpty
@@ -46,8 +46,8 @@ import Testing
     }
 
     @Test("A source is not suspect while others write or read during its calls")
-    func stirrings() {
-        #expect(!Self.isSuspect(call: 1_000, looks: [10], hasStirred: true))
-        #expect(!Self.isSuspect(call: 1_000, looks: [10], hasHungUp: true, hasStirred: true))
+    func activePeer() {
+        #expect(!Self.isSuspect(call: 1_000, looks: [10], peerActs: true))
+        #expect(!Self.isSuspect(call: 1_000, looks: [10], hasHungUp: true, peerActs: true))
     }
 }
