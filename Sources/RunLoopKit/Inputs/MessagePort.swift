@@ -438,8 +438,9 @@ extension Loop {
         override func insert(into mode: ModeState) {
             mode.insert(self)
             itemLock.withLock { hasLostItsLoop = false }
-            if announceMessages(in: mode) { mode.waker.nudge() }
+            announceMessages(in: mode)
         }
+        override func wakeIfReady(_ waker: Waker) { if itemLock.withLock({ isReadyWhileLocked }) { waker.nudge() } }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasLeftWhileLocked(_ mode: ModeState) { mode.messages.remove(self, &arrivalPlaces) }
         override func hasGotHandler() {

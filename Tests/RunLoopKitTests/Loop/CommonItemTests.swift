@@ -144,17 +144,20 @@ import Testing
         #expect(log.entries == [2])
     }
 
-    @Test("A source that is signalled wakes its loop once, however late its modes catch up")
-    func lateJoiningWakesNoLoop() {
+    @Test("What is ready wakes its loop once, however late its modes catch up", arguments: ["source", "port"])
+    func lateJoiningWakesNoLoop(kind: String) {
         let loop = loop(withCommon: Self.late)
         defer { loop.end() }
         let source = Loop.Source0 {}
-        loop.add(source, in: .common)
+        let port = Loop.MessagePort<Int> { _ in }
+        let item = kind == "source" ? source : port
+        loop.add(item, in: .common)
         source.signal()
+        port.send(1)
         loop.waker.endWait()
-        #expect(loop.contains(source, in: Self.late))
+        #expect(loop.contains(item, in: Self.late))
         #expect(!loop.waker.hasNote)
-        loop.add(source, in: "further")
+        loop.add(item, in: "further")
         #expect(loop.waker.hasNote, "a mode that it joins by name has not been woken for it")
     }
 

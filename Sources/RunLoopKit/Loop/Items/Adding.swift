@@ -66,7 +66,7 @@ extension Loop {
     @inline(__always)
     private func insert(_ item: Item, into state: ModeState, unlocking held: consuming Lock.Held) -> Bool {
         let hasJoined = join(item, state)
-        if hasJoined { wakeIfReady(item) }
+        if hasJoined { item.wakeIfReady(waker) }
         let isIn = hasJoined || item.isIn(state)
         lock.unlock(held)
         if hasJoined, item.isNotifiedOfModes { item.notifyJoined(state, of: self) }
@@ -122,7 +122,7 @@ extension Loop {
             guard let commonItems = commonMembership?.commonItems, !commonItems.isEmpty else { return nil }
             let state = existing ?? makeState(for: mode)
             let joined = commonItems.all.filter { join($0, state) }
-            for item in joined { wakeIfReady(item) }
+            for item in joined { item.wakeIfReady(waker) }
             return (state, joined)
         }
         guard let (state, items) = joined else { return }
@@ -146,10 +146,6 @@ extension Loop {
         item.insert(into: state, of: self)
         return true
     }
-
-    /// Wakes the loop for an item that was ready before it joined. Called after it has joined all of its modes.
-    @inline(__always)
-    func wakeIfReady(_ item: Item) { if item.wakesAsItJoins { waker.wake() } }
 
     /// The last mode first: to remove the first of M modes takes time that grows with M.
     private func takeOutWhileLocked(_ item: Item, from modes: some BidirectionalCollection<ModeState>) -> [ModeState] {

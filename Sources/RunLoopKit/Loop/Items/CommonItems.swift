@@ -29,7 +29,7 @@ extension Loop {
         } else if let innermostRun {
             for run in innermostRun.stack { catchUp(run.mode) }
         }
-        wakeIfReady(item)
+        item.wakeIfReady(waker)
         return (joined, true)
     }
 
@@ -37,7 +37,7 @@ extension Loop {
     private func rejoin(_ item: Item) -> [ModeState] {
         catchUpAll()
         let joined = commonStates.filter { join(item, $0) }
-        if !joined.isEmpty { wakeIfReady(item) }
+        if !joined.isEmpty { item.wakeIfReady(waker) }
         return joined
     }
 

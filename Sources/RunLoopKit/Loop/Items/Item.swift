@@ -479,8 +479,9 @@ extension Loop {
         /// the item is in. A mode that it joins from now on finds it with a handler. Called without any lock.
         func hasGotHandler() {}
 
-        /// Whether the item is ready, and wakes a loop that it joins. The loop's lock is held.
-        var wakesAsItJoins: Bool { false }
+        /// Wakes a loop that the item has joined, if the item is ready. Not called for a mode that catches up: no loop
+        /// sleeps in one. The loop's lock is held.
+        func wakeIfReady(_ waker: Waker) {}
 
         /// Inserts the item into a mode that it has joined. The loop's lock is held. An item overrides one of these.
         func insert(into mode: ModeState, of loop: Loop) { insert(into: mode) }

@@ -190,12 +190,14 @@ extension Loop {
             isSignalled ? .ready("order \(order), signalled") : .waits("order \(order), not signalled")
         }
 
-        override var wakesAsItJoins: Bool { itemLock.withLock { isSignalled && hasHandler && wakes } }
+        private var mayWake: Bool { itemLock.withLock { isSignalled && hasHandler && wakes } }
+
+        override func wakeIfReady(_ waker: Waker) { if mayWake { waker.wake() } }
 
         override func hasGotHandler() {
             let modes = currentModes
             for mode in modes { announceSignal(in: mode) }
-            if wakesAsItJoins { for mode in modes { mode.wake() } }
+            if mayWake { for mode in modes { mode.wake() } }
         }
 
         override func insert(into mode: ModeState) { mode.insert(self) }
