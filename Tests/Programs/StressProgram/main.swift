@@ -2,7 +2,7 @@
 //
 // Any operation on any item at any time, also inside callouts: adding, removing, moving, re-timing, releasing,
 // invalidating, sending, running nested, stopping, ending. After each round the laws in World.swift hold, and those in
-// Conversations.swift and MainQueueTalk.swift.
+// Conversations.swift, Handovers.swift and MainQueueTalk.swift.
 import RunLoopKit
 import Synchronization
 import TestSupport
@@ -33,6 +33,8 @@ StallWatchdog.nameTheRoundWhenTrapped()
     currentSeed.store(seed, ordering: .relaxed)
     step("talks to the main queue")
     MainQueueTalk(count: 500).play()
+    step("hands letters over")
+    Handovers(seed).play()
     let world = World(seed: seed)
     let conversations = Conversations()
     let actors = (0..<3).map { _ in try! LoopThread(name: "actor") }
