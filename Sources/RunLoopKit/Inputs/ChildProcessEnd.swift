@@ -31,6 +31,9 @@ final class ChildGroup: @unchecked Sendable {
     /// Reports the end of one of the others in the group, during a grace period. It retains this object.
     @exclusivity(unchecked) private weak var other: Loop.FileDescriptorSource?
 
+    /// Called when the grace period is over.
+    @exclusivity(unchecked) private var completion: (@Sendable () -> Void)?
+
     init(_ process: Int32, _ processFD: Descriptor, isLost: Bool) {
         (self.process, self.processFD, self.isLost) = (process, processFD, isLost)
     }
@@ -84,6 +87,16 @@ final class ChildGroup: @unchecked Sendable {
 
     var isEnding: Bool { lock.withLock { end != .none } }
 
+    /// Calls `body` when the grace period is over, since nothing in the group lives, or SIGKILL was sent. Returns false
+    /// if none runs.
+    func notifyOfEnd(_ body: @escaping @Sendable () -> Void) -> Bool {
+        lock.withLock {
+            guard end == .counting, !isReaped else { return false }
+            completion = body
+            return true
+        }
+    }
+
     /// The timer of the grace period, if there is one.
     var graceTimer: Loop.Timer? { lock.withLock { timer } }
 
@@ -98,15 +111,17 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The grace period is over: sends SIGKILL. A second call does nothing.
     func finishEnd() {
-        let (timer, other) = lock.withLock { () -> (Loop.Timer?, Loop.FileDescriptorSource?) in
-            guard end == .counting else { return (nil, nil) }
+        typealias Left = (Loop.Timer?, Loop.FileDescriptorSource?, completion: (@Sendable () -> Void)?)
+        let (timer, other, completion) = lock.withLock { () -> Left in
+            guard end == .counting else { return (nil, nil, nil) }
             end = .killed
-            guard hasNumberWhileLocked else { return (self.timer, self.other) }
+            guard hasNumberWhileLocked else { return (self.timer, self.other, self.completion.take()) }
             System.kill(group: process)
             // Otherwise the item, or the thread that waits for the child's end, reaps it.
             if isReleased, exit != nil { reapWhileLocked() }
-            return (isReaped ? self.timer : nil, self.other)
+            return (isReaped ? self.timer : nil, self.other, self.completion.take())
         }
+        completion?()
         retire(timer)
         retire(other)
     }
@@ -147,14 +162,16 @@ final class ChildGroup: @unchecked Sendable {
     /// number for them. When the last of them has ended, the period is over.
     private func settle() {
         var member = System.GroupMember.none
-        let timer = lock.withLock { () -> Loop.Timer? in
+        let (timer, completion) = lock.withLock { () -> (Loop.Timer?, completion: (@Sendable () -> Void)?) in
             // By other code, perhaps.
-            if isReaped { return self.timer }
+            if isReaped { return (self.timer, self.completion.take()) }
             if end == .counting { member = System.member(ofGroup: process) }
-            guard case .none = member else { return nil }
+            guard case .none = member else { return (nil, nil) }
             reapWhileLocked()
-            return self.timer
+            return (self.timer, self.completion.take())
         }
+        // Before the timer, which keeps the run going.
+        completion?()
         retire(timer)
         if case .living(let processFD) = member { watch(processFD) }
     }
@@ -214,12 +231,13 @@ extension Loop.ChildProcess {
     ///
     /// - *The grace period* is counted by a timer in the child's modes, on the clock of its loop: from this call, or
     ///   from when the child is added. If the loop ends before, or the child is invalid or released and in no loop,
-    ///   SIGKILL is sent then. A program whose `main` returns first sends none: run the loop until the end is reported.
+    ///   SIGKILL is sent then. A program whose `main` returns first sends none.
     /// - *Zero, or less:* SIGKILL follows at once. *A period beyond* ``Loop/Instant/distantFuture``, such as
     ///   `.seconds(Int64.max)`: there is no SIGKILL.
     /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
-    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going. When
-    ///   the last of the group has ended, the period ends, too; unless `/proc` is missing, or a descriptor.
+    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going: a
+    ///   program that stops its loop when the exit is reported leaves them running. When the last of the group has
+    ///   ended, the period ends, too; unless `/proc` is missing, or a descriptor. ``Loop/SupervisedChild`` tells when.
     /// - *In the child's handler,* of a child that has ended by itself: ends the others in its group, if there are any.
     /// - *A second call* sends no second SIGTERM. Of the two periods the one counts that ends first.
     /// - *In virtual time* the period is virtual and the child's end is real: a loop that has nothing else to do goes

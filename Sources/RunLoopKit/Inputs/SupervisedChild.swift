@@ -30,8 +30,8 @@ extension Loop {
     ///   something else in the loop does.
     ///
     /// The loop retains the object from ``start(_:)`` until it is over, with one timer or one child at a time, which
-    /// keep runs going. Others in a child's group go on when it ends by itself, as those of any
-    /// ``Loop/ChildProcess``.
+    /// keep runs going. Others in a child's group go on when it ends by itself: to end them, keep the
+    /// child that ``Event/started(_:)`` has, and call its `end(within:)` at ``Event/ended(_:restartsAfter:)``.
     ///
     /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst`; Erlang: `supervisor`; runit: `runsv`.
     public final class SupervisedChild: CustomStringConvertible, @unchecked Sendable {
@@ -78,8 +78,9 @@ extension Loop {
         // | idle | `start` | pausing |
         // | pausing | the timer fires | starting |
         // | starting | the closure returns a child; or throws | running; or pausing, or over |
-        // | running | the child's end | pausing, or over |
-        private enum State { case idle, pausing, starting, running, over }
+        // | running | the child's end | pausing, or ending |
+        // | ending | the end of the others in its group, or of their grace period | over |
+        private enum State { case idle, pausing, starting, running, ending, over }
 
         private let loop: Loop
         private let mode: Mode
@@ -115,7 +116,8 @@ extension Loop {
         ///   - settlingTime: How long a child must have run to count as settled, on the loop's clock. Nil, the default:
         ///     as long as the longest pause.
         ///   - quickEndLimit: How many ends in a row may come before a child has settled; the last of them is final.
-        ///     Less than 1 counts as 1. Nil for any number.
+        ///     Less than 1 counts as 1. Nil for any number. With a `settlingTime` of `.seconds(Int64.max)` it limits
+        ///     the starts.
         ///   - label: What diagnostics call the timer of the pauses; nil to call it by the place where this was made.
         ///   - file: The source file that makes the object, for diagnostics.
         ///   - line: The line in that file.
@@ -182,7 +184,8 @@ extension Loop {
 
         /// Ends the child, as ``Loop/ChildProcess/end(within:)`` does, and starts no other. From any thread.
         ///
-        /// ``Event/over(_:)`` is reported when the child has ended; in a pause, as soon as the loop comes around.
+        /// ``Event/over(_:)`` is reported when nothing in the child's group is left, or SIGKILL was sent; in a pause,
+        /// as soon as the loop comes around. What the child has written to a pipe may be read later.
         ///
         /// - *A second call* starts no second grace period. Of the two the one counts that ends first.
         /// - *Before* ``start(_:)`` it makes that return false. No event is reported.
@@ -195,7 +198,7 @@ extension Loop {
                 switch state {
                 case .over: return (false, nil, nil)
                 case .idle: state = .over
-                case .pausing, .starting, .running: self.grace = min(self.grace ?? grace, grace)
+                case .pausing, .starting, .running, .ending: self.grace = min(self.grace ?? grace, grace)
                 }
                 return (true, currentChild, self.timer)
             }
@@ -205,7 +208,7 @@ extension Loop {
         }
 
         /// The child that runs, if one does.
-        public var child: ChildProcess? { lock.withLock { currentChild } }
+        public var child: ChildProcess? { lock.withLock { state == .ending ? nil : currentChild } }
 
         /// What it does now.
         public var description: String {
@@ -215,6 +218,7 @@ extension Loop {
                 case .idle: "not started"
                 case .pausing: "in a pause"
                 case .starting, .running: child.map { "process \($0.process)" } ?? "starting"
+                case .ending: child.map { "others in the group of process \($0.process)" } ?? "ending"
                 case .over: "over"
                 }
             return "\(name): \(now)" + (isEnding && state != .over ? ", asked to end" : "")
@@ -258,7 +262,7 @@ extension Loop {
 
         private func watch(_ child: ChildProcess) {
             let attention = Attention(of: self)
-            let hasHandler = child.setHandler { _, exit in attention.childHasEnded(exit) }
+            let hasHandler = child.setHandler { child, exit in attention.childHasEnded(child, exit) }
             require(hasHandler, "The closure of the \(name) has returned a child that is invalid: start a new one.")
             let now = loop.now
             let grace = lock.withLock { () -> Duration? in
@@ -286,11 +290,11 @@ extension Loop {
 
             init(of supervised: SupervisedChild) { self.supervised = supervised }
 
-            func childHasEnded(_ exit: ChildProcess.Exit) {
+            func childHasEnded(_ child: ChildProcess, _ exit: ChildProcess.Exit) {
                 isOver = true
                 // One that was refused, since another loop has it, may end there.
                 guard supervised.loop.isOnOwnThread, supervised.isRunning else { return }
-                supervised.goOn(after: exit) { .ended(exit, restartsAfter: $0) }
+                supervised.goOn(after: (child, exit)) { .ended(exit, restartsAfter: $0) }
             }
 
             func pauseIsOver() {
@@ -312,30 +316,47 @@ extension Loop {
         private var isWaiting: Bool { lock.withLock { state == .running || state == .pausing } }
 
         /// What comes after a child's end; after none, if it could not be started.
-        private func next(after exit: ChildProcess.Exit?) -> (pause: Duration?, reason: Reason?) {
+        private func next(after end: (child: ChildProcess, exit: ChildProcess.Exit)?) -> (Duration?, Reason?) {
             let now = loop.now
             return lock.withLock {
-                currentChild = nil
-                if exit != nil, startTime.duration(to: now) >= settlingTime {
-                    quickEnds = 0
-                    backoff.reset()
-                } else {
-                    quickEnds += 1
-                }
-                if grace != nil { return (nil, .ended) }
-                if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
-                if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
-                return (backoff.next(), nil)
+                let (pause, reason) = nextWhileLocked(after: end?.exit, now)
+                (state, currentChild) = reason == nil ? (state, nil) : (.ending, end?.child)
+                return (pause, reason)
             }
+        }
+
+        private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> (Duration?, Reason?) {
+            if exit != nil, startTime.duration(to: now) >= settlingTime {
+                quickEnds = 0
+                backoff.reset()
+            } else {
+                quickEnds += 1
+            }
+            if grace != nil { return (nil, .ended) }
+            if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
+            if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
+            return (backoff.next(), nil)
         }
 
         /// Reports the end of a child, or that there is none. Begins the pause before the handler is called, which may
         /// end it.
-        private func goOn(after exit: ChildProcess.Exit?, _ event: (_ pause: Duration?) -> Event) {
-            var (pause, reason) = next(after: exit)
+        private func goOn(after end: (child: ChildProcess, exit: ChildProcess.Exit)?, _ event: (Duration?) -> Event) {
+            var (pause, reason) = next(after: end)
             if let length = pause, !self.pause(for: length) { (pause, reason) = (nil, .ended) }
             report(event(pause))
-            if let reason { finish(reason) }
+            guard let reason else { return }
+            if let child = end?.child { finish(reason, afterGroupOf: child) } else { finish(reason) }
+        }
+
+        /// Others in the child's group may have a grace period, and keep the child until that is over.
+        private func finish(_ reason: Reason, afterGroupOf child: ChildProcess) {
+            let waits = child.group.notifyOfEnd { [self] in
+                // Retained until now, for `end(within:)`.
+                withExtendedLifetime(child) {}
+                if loop.isOnOwnThread, !loop.isClosing { return finish(reason) }
+                if !loop.perform(in: [mode], place, { [self] in finish(reason) }) { releaseHandler() }
+            }
+            if !waits { finish(reason) }
         }
 
         private func report(_ event: Event) { lock.withLock { handler }?(self, event) }

@@ -140,6 +140,42 @@ import Testing
         #expect(log.entries.last == "over: ended" && log.entries.count == 7)
     }
 
+    @Test("It is over when nothing in the child's group is left", arguments: [false, true])
+    func isOverAfterTheGroup(isKilled: Bool) throws {
+        let worker = try LoopThread()
+        let (input, output) = (Ends.blockingPipe(), Ends.blockingPipe())
+        let log = Log<String>()
+        let isReady = Gate()
+        let isOver = Gate()
+        // The shell leaves another one in its group, which ignores SIGTERM and ends with its input.
+        let supervised = Supervised(on: worker.loop) {
+            let script = "exec 3<&0; (trap '' TERM; echo ready; read line <&3) & wait"
+            return try Child(
+                "sh", ["-c", script], input: .descriptor(input.reader), output: .descriptor(output.writer))
+        }
+        supervised.start { supervised, event in
+            log.add(String(Self.describe(event).prefix { $0 != " " }))
+            switch event {
+            case .started:
+                var text = ""
+                while text != "ready\n" { text += output.take(1) ?? "" }
+                isReady.open()
+            case .ended:
+                #expect(supervised.child == nil && supervised.description.contains("others in the group"))
+                if isKilled { supervised.end(within: .zero) } else { input.closeWriter() }
+            default: isOver.open()
+            }
+        }
+        isReady.wait()
+        #expect(supervised.end(within: .seconds(1000)))
+        isOver.wait()
+        #expect(log.entries == ["started", "ended", "over:"])
+        // Nobody has the end of the pipe any more.
+        output.hangUp()
+        worker.stop()
+        worker.join()
+    }
+
     @Test("Another thread may end it at any moment", arguments: 0..<20)
     func endedElsewhere(_ round: Int) throws {
         let thread = try LoopThread()
