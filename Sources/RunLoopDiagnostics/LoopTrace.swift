@@ -114,18 +114,23 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
     /// The handlers, the one with the most time first.
     public let handlers: [HandlerUse]
 
-    /// Probable mistakes in the program.
+    /// Probable mistakes in the program; before them, if the ring was too small, what filled it.
+    ///
+    /// A handler that merely takes long is none, only the ``Finding/cause`` of another: see ``longestStalls`` and
+    /// ``handlers``, or a ``StallMonitor``, which has a threshold, a backtrace and ``StallMonitor/metrics(of:)``.
     public let findings: [Finding]
 
-    /// - Parameter detachments: When each of the loops was detached; nil while it is attached.
+    /// - Parameters:
+    ///   - detachments: When each of the loops was detached; nil while it is attached.
+    ///   - names: What is known of the items, by their names.
     init(
-        events: [Event], threads: [Thread], loops: [String], detachments: [Loop.Instant?], lost: Int,
-        end: Loop.Instant, tolerances: [String: Int64]
+        events: [Event], threads: [Thread], loops: [String], detachments: [Loop.Instant?], lost: LostEvents,
+        end: Loop.Instant, names: [String: TraceNames.Entry]
     ) {
         self.events = events
         self.threads = threads
         self.loops = loops
-        lostEventCount = lost
+        lostEventCount = lost.count
         start = events.first?.time ?? end
         self.end = max(end, events.last?.time ?? end)
         var builder = SpanBuilder(events, threads, detachments, end: self.end)
@@ -133,7 +138,9 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
         spans = builder.spans
         arrows = builder.arrows
         handlers = HandlerUse.all(in: builder.spans)
-        findings = FindingSearch(events, builder.spans, builder.arrows, handlers, tolerances).all
+        let lostEvents = lost.finding(in: events, of: loops, start: start, end: self.end)
+        findings =
+            [lostEvents].compactMap { $0 } + FindingSearch(builder.spans, builder.arrows, handlers, names).all
     }
 }
 

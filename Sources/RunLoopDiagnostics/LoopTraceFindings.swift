@@ -8,26 +8,35 @@ extension LoopTrace {
             /// A descriptor is ready pass after pass, and its handler leaves it ready: the loop never sleeps. Found
             /// after 66 such calls, except for datagrams and a pipe that a writer may keep full.
             case spin
-            /// A timer has fired late each time, by more than 2 ms beyond its tolerance, and at least 5 times.
+            /// A timer has fired late each time, by more than 2 ms beyond its tolerance, and at least 5 times. Or at
+            /// least 3 times, and in a tenth of its calls, by more than its interval and 10 ms beyond its tolerance,
+            /// because its loop called another handler or ran in another mode when it was due.
             case lateTimer
             /// A handler causes its own next call, again and again: the loop never sleeps. Found after 50 such calls.
             case endless
+            /// The ring was too small, so the oldest events were overwritten: what they would show is no finding. The
+            /// first of ``LoopTrace/findings``. It names the loop that made most of the events that are left.
+            case lostEvents
         }
 
         /// What is wrong.
         public let kind: Kind
-        /// The handler that is late, or keeps the loop from sleeping.
+        /// The handler that is late, or keeps the loop from sleeping. Of lost events: the one that was called and sent
+        /// to most often, by the loop that made most of those that are left; if there is none, its name is
+        /// `no handler`.
         public let handler: Handler
-        /// The handler to change: ``handler``, or, of a timer that is late, what was usually running when it was due.
+        /// The handler to change: ``handler``, or, of a timer that is late, what was usually running when it was due:
+        /// if that was a nested run in a mode in which the timer does not fire, the handler that had begun the run.
         /// Nil if nothing was.
         public let cause: Handler?
         /// The loop, as an index into ``LoopTrace/loops``.
         public let loop: Int
-        /// How often, in a row.
+        /// How often in a row; how often a timer was late; how many events were lost.
         public let count: Int
-        /// When the first of these calls began.
+        /// When the first of these calls began; of lost events, when the tracer was attached, so before
+        /// ``LoopTrace/start``.
         public let start: Loop.Instant
-        /// When the last of these calls ended.
+        /// When the last of these calls ended; of lost events, ``LoopTrace/start``.
         public let end: Loop.Instant
         /// What happened, and what would help.
         public let text: String
@@ -41,23 +50,29 @@ extension LoopTrace {
     static let lateCallLimit = 5
     /// A timer that fires within this time after its tolerance is not late.
     static let allowedLateness = Duration.milliseconds(2)
+    /// A timer that was late in so many calls, and in a tenth of its calls, by more than its interval is a finding.
+    static let missedCallLimit = 3
+    /// A timer of a shorter interval has to be late by more than this: the kernel may take the processor from a
+    /// handler for some milliseconds.
+    static let shortestMissedInterval = Duration.milliseconds(10)
 }
 
 /// Searches a trace for mistakes.
 struct FindingSearch {
-    private let spans: [LoopTrace.Span]
+    let spans: [LoopTrace.Span]
     private let arrows: [LoopTrace.Arrow]
-    private let uses: [LoopTrace.HandlerUse]
-    private let tolerances: [String: Int64]
+    let uses: [LoopTrace.HandlerUse]
+    /// What is known of the items, by their names.
+    let names: [String: TraceNames.Entry]
 
     init(
-        _ events: [LoopTrace.Event], _ spans: [LoopTrace.Span], _ arrows: [LoopTrace.Arrow],
-        _ uses: [LoopTrace.HandlerUse], _ tolerances: [String: Int64]
+        _ spans: [LoopTrace.Span], _ arrows: [LoopTrace.Arrow], _ uses: [LoopTrace.HandlerUse],
+        _ names: [String: TraceNames.Entry]
     ) {
         self.spans = spans
         self.arrows = arrows
         self.uses = uses
-        self.tolerances = tolerances
+        self.names = names
     }
 
     var all: [LoopTrace.Finding] { spins + endless + lateTimers }
@@ -132,44 +147,5 @@ struct FindingSearch {
                 run once in each pass, use a beforeWaiting observer.
                 """)
         }
-    }
-
-    private var lateTimers: [LoopTrace.Finding] {
-        uses.compactMap { use in
-            let tolerance = Duration.nanoseconds(tolerances[use.handler.name] ?? 0)
-            guard use.handler.kind == .timer, use.lateness.count >= LoopTrace.lateCallLimit,
-                let least = use.lateness.min(), let most = use.lateness.max(),
-                least > tolerance + LoopTrace.allowedLateness
-            else {
-                return nil
-            }
-            let cause = blame(use)
-            let reason = cause.map {
-                "Usually \($0) was running when the timer was due: split that work, or move it to another thread."
-            }
-            let firings = spans.filter { $0.loop == use.loop && $0.handler == use.handler }
-            let row = Row(
-                handler: use.handler, loop: use.loop, count: use.count, start: firings[0].start,
-                end: firings[use.count - 1].end)
-            return finding(
-                .lateTimer, row, cause: cause,
-                """
-                \(use.handler) was late in each of its \(use.count) firings, by \(least.inWords) to \(most.inWords). \
-                \(reason ?? "No handler of its loop was running when the timer was due.")
-                """)
-        }
-    }
-
-    /// The handler that was running most often when a timer was due.
-    private func blame(_ use: LoopTrace.HandlerUse) -> LoopTrace.Handler? {
-        var counts: [LoopTrace.Handler: Int] = [:]
-        let callouts = spans.filter { $0.loop == use.loop && $0.handler != nil }
-        for firing in callouts where firing.handler == use.handler {
-            let due = firing.start - firing.lateness
-            // The innermost handler at that time: the one that began last.
-            let running = callouts.last { $0.start <= due && due < $0.end }
-            if let handler = running?.handler { counts[handler, default: 0] += 1 }
-        }
-        return counts.max { ($0.value, $0.key.name) < ($1.value, $1.key.name) }?.key
     }
 }

@@ -13,7 +13,9 @@ import RunLoopKit
 ///
 /// **Memory.** The events are in a ring of fixed size, whose memory grows with the events until it is full. Then a new
 /// event overwrites the oldest.
-/// ``LoopTrace/lostEventCount`` is the number of events that a snapshot lacks.
+/// ``LoopTrace/lostEventCount`` is the number of events that a snapshot lacks. The loops of a tracer share its ring, so
+/// one that spins overwrites what the others did: the first of ``LoopTrace/findings`` then names it, as
+/// ``LoopTrace/Finding/Kind/lostEvents``. A greater capacity keeps more, and a tracer for each loop keeps them apart.
 ///
 /// **Cost.** An event takes tens of nanoseconds. It allocates nothing and takes no lock, except when a tracer sees an
 /// item or a mode for the first time. But each block that is posted to the loop allocates, for its place and its cause,
@@ -44,6 +46,8 @@ public final class LoopTracer: @unchecked Sendable {
     private struct Attachment {
         @LightWeak var loop: Loop?
         let name: String?
+        /// When the tracer was attached to the loop.
+        let start: Int64
         /// Nil once the loop is detached. The attachment stays, since events name it by its index.
         var monitor: TraceMonitor?
         /// When the loop was detached.
@@ -84,7 +88,7 @@ public final class LoopTracer: @unchecked Sendable {
                 return
             }
             let monitor = TraceMonitor(recorder, loop, index: UInt16(attachments.count))
-            attachments.append(Attachment(loop: loop, name: name, monitor: monitor))
+            attachments.append(Attachment(loop: loop, name: name, start: recorder.now, monitor: monitor))
             loop.attach(monitor)
         }
     }
@@ -113,11 +117,13 @@ public final class LoopTracer: @unchecked Sendable {
         let count = ring.writtenCount
         let first = count > UInt64(ring.capacity) ? count - UInt64(ring.capacity) : 0
         let records = (first..<count).compactMap { ring.read($0).flatMap(TraceRecord.init) }
-        let loops = lock.withLock { attachments.map { (name: $0.name, end: $0.end) } }
+        let loops = lock.withLock { attachments.map { (name: $0.name, start: $0.start, end: $0.end) } }
         let ends = loops.compactMap(\.end)
         let isOver = !loops.isEmpty && ends.count == loops.count
-        var reading = TraceReading(recorder, loops)
-        return reading.trace(
-            of: records, lost: Int(count) - records.count, at: isOver ? ends.max()! : recorder.now)
+        var reading = TraceReading(recorder, loops.map { ($0.name, $0.end) })
+        let lost = LostEvents(
+            count: Int(count) - records.count, total: Int(count), capacity: ring.capacity,
+            since: Loop.Instant(nanoseconds: loops.first?.start ?? 0))
+        return reading.trace(of: records, lost: lost, at: isOver ? ends.max()! : recorder.now)
     }
 }

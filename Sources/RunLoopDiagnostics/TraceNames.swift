@@ -20,6 +20,25 @@ final class TraceNames: @unchecked Sendable {
         var text: String
         /// How much later than scheduled a timer may fire.
         var tolerance: Int64 = 0
+        /// The interval of a timer that repeats; otherwise 0.
+        var interval: Int64 = 0
+
+        init(text: String) { self.text = text }
+
+        /// May take the item's lock.
+        init(_ item: Loop.Item) {
+            text = item.name
+            guard let timer = item as? Loop.Timer else { return }
+            (tolerance, interval) = (timer.tolerance.wholeNanoseconds, timer.interval.wholeNanoseconds)
+        }
+
+        /// For timers of the same name: what is late for each of them.
+        static func mostPatient(_ first: Entry, _ second: Entry) -> Entry {
+            var entry = first
+            entry.tolerance = max(first.tolerance, second.tolerance)
+            entry.interval = max(first.interval, second.interval)
+            return entry
+        }
     }
 
     private struct Slot: ~Copyable {
@@ -87,9 +106,7 @@ final class TraceNames: @unchecked Sendable {
 
     @inline(never)
     private func enter(_ item: Loop.Item) -> UInt32 {
-        // Both may take the item's lock.
-        let entry = Entry(
-            text: item.name, tolerance: (item as? Loop.Timer).map { $0.tolerance.wholeNanoseconds } ?? 0)
+        let entry = Entry(item)
         let reference = Reference(item)
         return lock.withLock {
             // An item that is in several loops may have been entered meanwhile.

@@ -15,7 +15,7 @@ struct TraceReading {
         names = recorder.names.all
     }
 
-    mutating func trace(of records: [TraceRecord], lost: Int, at end: Int64) -> LoopTrace {
+    mutating func trace(of records: [TraceRecord], lost: LostEvents, at end: Int64) -> LoopTrace {
         for record in records where record.code == .willCallOut && record.number != 0 {
             handlers[record.handoverID] = handler(of: record)
         }
@@ -29,7 +29,7 @@ struct TraceReading {
             events: events, threads: known, loops: nameLoops(events, known),
             detachments: loops.map { $0.end.map { Loop.Instant(nanoseconds: $0) } }, lost: lost,
             end: Loop.Instant(nanoseconds: end),
-            tolerances: Dictionary(names.map { ($0.text, $0.tolerance) }, uniquingKeysWith: max))
+            names: Dictionary(names.map { ($0.text, $0) }, uniquingKeysWith: TraceNames.Entry.mostPatient))
     }
 
     /// A thread; or what a loop did on one for which there was no slot: with others in one, its spans would not nest.

@@ -451,7 +451,7 @@ import Testing
             record(.willCallOut, of: 0, at: 0), record(.willCallOut, of: 1, at: 10), record(.wasWoken, of: 0, at: 15),
             record(.didCallOut, of: 0, at: 20), record(.didCallOut, of: 1, at: 40),
         ]
-        let trace = reading.trace(of: records, lost: 0, at: 50)
+        let trace = reading.trace(of: records, lost: LostEvents(count: 0, total: 5, capacity: 16, since: 0), at: 50)
         #expect(trace.spans.map(\.ownTime) == [.nanoseconds(20), .nanoseconds(30)])
         #expect(trace.spans.allSatisfy { $0.depth == 0 && !$0.isOpen })
         #expect(trace.threads.map(\.name) == ["thread of loop 1", "thread of loop 2", "other threads"])

@@ -8,14 +8,20 @@ import Testing
 /// What a trace points out as a probable mistake, and what it does not, in virtual time.
 @Suite(.timeBound) struct TraceFindingTests {
     private func findings(
-        for duration: Duration = .seconds(10), _ prepare: (Loop) throws -> Void
+        for duration: Duration = .seconds(10), _ prepare: (Loop, VirtualClock) throws -> Void
     ) rethrows -> [LoopTrace.Finding] {
         let (loop, clock) = Loop.inVirtualTime()
         let tracer = LoopTracer(clock: clock)
         tracer.attach(to: loop, as: "the loop")
-        try prepare(loop)
+        try prepare(loop, clock)
         loop.run(mode: .default, for: duration)
         return tracer.snapshot().findings
+    }
+
+    private func findings(
+        for duration: Duration = .seconds(10), _ prepare: (Loop) throws -> Void
+    ) rethrows -> [LoopTrace.Finding] {
+        try findings(for: duration) { loop, _ in try prepare(loop) }
     }
 
     /// The findings of a source for the reading end of a pipe, whose handler is called so many times.
@@ -184,5 +190,132 @@ import Testing
             loop.add(tolerant, in: .default)
         }
         #expect(findings.isEmpty)
+    }
+
+    // MARK: Timers that are late in some of their calls
+
+    /// A timer that fires every 16 ms, and one every 100 ms whose handler takes so long each time or every few times.
+    private func findings(of slow: Duration, inOneOf period: Int) -> [LoopTrace.Finding] {
+        findings { loop, clock in
+            let count = Count()
+            let frame = Loop.Timer(every: .milliseconds(16), label: "frame") { _ in }
+            let busy = Loop.Timer(every: .milliseconds(100), label: "busy") { _ in
+                if count.up() % period == 0 { clock.advance(by: slow) }
+            }
+            for timer in [frame, busy] { loop.add(timer, in: .default) }
+        }
+    }
+
+    @Test("A timer that misses its interval in some of its calls is late")
+    func sometimesLate() throws {
+        let findings = findings(of: .milliseconds(40), inOneOf: 1)
+        let finding = try #require(findings.first)
+        #expect(findings.count == 1 && finding.kind == .lateTimer && finding.handler.name == "timer \"frame\"")
+        #expect(finding.cause?.name == "timer \"busy\"" && finding.count >= 90)
+        #expect(finding.text.contains("late by more than its interval, 16.0 ms, in \(finding.count) of its "))
+        #expect(finding.text.contains("to 40.0 ms.") || finding.text.contains("to 3"), "the worst")
+        #expect(finding.text.contains("Usually timer \"busy\" was running"))
+    }
+
+    @Test("A timer that is late by less than its interval, or in few of its calls, is not")
+    func seldomLate() {
+        #expect(findings(of: .milliseconds(15), inOneOf: 1).isEmpty)
+        #expect(findings(of: .milliseconds(40), inOneOf: 4).isEmpty)
+    }
+
+    @Test("A timer that nothing in its loop delays at times is not late: its machine is")
+    func sometimesLateMachine() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop)
+        loop.add(Loop.Timer(every: .milliseconds(16)) { _ in })
+        for _ in 0..<10 {
+            loop.run(mode: .default, for: .milliseconds(40))
+            clock.advance(by: .milliseconds(40))
+        }
+        #expect(tracer.snapshot().findings.isEmpty)
+    }
+
+    @Test("A timer of a short interval is not late if the kernel takes the processor for some milliseconds")
+    func shortInterval() {
+        let findings = findings { loop, clock in
+            loop.add(Loop.Timer(every: .milliseconds(1)) { _ in })
+            loop.add(Loop.Timer(every: .milliseconds(10)) { _ in clock.advance(by: .milliseconds(9)) })
+        }
+        #expect(findings.isEmpty)
+    }
+
+    // MARK: Runs in another mode
+
+    /// A timer of the default mode that is late by 20 ms because of `index`, and every few calls by more because
+    /// `dialog` runs the loop in another mode, in which a handler works.
+    private func findings(dialogs: Int) -> [LoopTrace.Finding] {
+        findings { loop, clock in
+            let count = Count()
+            let index = Loop.Timer(every: .seconds(1), label: "index") { _ in clock.advance(by: .milliseconds(30)) }
+            let late = Loop.Timer(after: .milliseconds(1010), repeating: .seconds(1), label: "clock") { _ in }
+            let dialog = Loop.Timer(after: .milliseconds(990), repeating: .seconds(1), label: "dialog") { _ in
+                if count.up() > dialogs { return }
+                let draw = Loop.Timer(after: .zero, repeating: .milliseconds(10), label: "draw") { _ in
+                    clock.advance(by: .milliseconds(5))
+                }
+                loop.add(draw, in: "modal")
+                loop.run(mode: "modal", for: .milliseconds(426))
+                draw.invalidate()
+            }
+            for timer in [dialog, index, late] { loop.add(timer, in: .default) }
+        }
+    }
+
+    @Test("A run in another mode is why a timer is late, and not what it calls")
+    func nestedRun() throws {
+        let finding = try #require(findings(dialogs: 10).first { $0.handler.name == "timer \"clock\"" })
+        #expect(finding.kind == .lateTimer && finding.cause?.name == "timer \"dialog\"")
+        #expect(finding.text.contains("in a run in mode 'modal' that timer \"dialog\" had begun when the timer was"))
+        #expect(finding.text.contains("add the timer to that mode"))
+        #expect(!finding.text.contains("draw") && !finding.text.contains("index"))
+    }
+
+    @Test("The cause of the latest call is named, if it is not the usual one")
+    func latestCall() throws {
+        let finding = try #require(findings(dialogs: 2).first { $0.handler.name == "timer \"clock\"" })
+        #expect(finding.kind == .lateTimer && finding.cause?.name == "timer \"index\"")
+        #expect(finding.text.contains("Usually timer \"index\" was running"))
+        #expect(
+            finding.text.contains(
+                "When the latest firing was due, the loop was in a run in mode 'modal' that timer \"dialog\""))
+    }
+
+    @Test("A nested run that serves the timer is not why it is late")
+    func nestedRunInItsMode() throws {
+        let findings = findings { loop, clock in
+            let outer = Loop.Timer(every: .seconds(1), label: "outer") { _ in
+                loop.perform(label: "work") {
+                    clock.advance(by: .milliseconds(50))
+                    loop.stop()
+                }
+                loop.run(mode: .default, for: .milliseconds(100))
+            }
+            let late = Loop.Timer(after: .milliseconds(1010), repeating: .seconds(1), label: "late") { _ in }
+            for timer in [outer, late] { loop.add(timer, in: .default) }
+        }
+        #expect(findings.map(\.handler.name) == ["timer \"late\""])
+        #expect(findings.first?.cause?.name == "\"work\"")
+    }
+
+    @Test("A run in another mode that no handler has begun is named by its mode")
+    func outermostRun() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop)
+        loop.add(Loop.Timer(every: .milliseconds(100), label: "late") { _ in })
+        loop.add(Loop.Timer(every: .seconds(100)) { _ in }, in: "other")
+        for _ in 0..<10 {
+            loop.run(mode: "other", for: .milliseconds(150))
+            loop.run(mode: .default, for: .milliseconds(10))
+        }
+        let finding = try #require(tracer.snapshot().findings.first)
+        #expect(finding.kind == .lateTimer && finding.cause == nil)
+        #expect(finding.text.contains("Usually the loop was in a run in mode 'other' when the timer was due"))
     }
 }
