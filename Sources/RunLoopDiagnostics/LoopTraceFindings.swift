@@ -3,7 +3,7 @@ import RunLoopKit
 extension LoopTrace {
     /// A probable mistake in the program that a trace shows.
     public struct Finding: Sendable {
-        /// What is wrong.
+        /// What is wrong. Later versions may know more: a `switch` needs a `default`.
         public enum Kind: String, Sendable {
             /// A descriptor is ready pass after pass, and its handler leaves it ready: the loop never sleeps. Found
             /// after 66 such calls, except for datagrams and a pipe that a writer may keep full.
