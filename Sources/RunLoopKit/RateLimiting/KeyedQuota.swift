@@ -1,6 +1,5 @@
 /// A ``Quota`` for each key: so many tokens in a period for one client, user or address, independently of all others.
-/// Any thread and any task may call everything here; no call waits. To wait, a task sleeps for as long as
-/// ``reserve(_:for:)`` says.
+/// Any thread and any task may call everything here; no call waits but ``wait(_:for:)``.
 ///
 /// ```swift
 /// let requests = KeyedQuota<String>(5, per: .seconds(10))
@@ -16,11 +15,13 @@
 /// - *Comparing keys* happens with a lock held: `==` and `hash(into:)` must not call the quota.
 public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible, @unchecked Sendable {
     private let settings: QuotaSettings
-    private let clock: LoopTime
+    let clock: LoopTime
     private let lock = Lock(.limiter)
     // Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) private var buckets = Buckets()
-    private var rules: TokenBucketRules { settings.rules }
+    /// The tasks that wait for a key, if any do.
+    @exclusivity(unchecked) private var lines: [Key: QuotaLine] = [:]
+    var rules: TokenBucketRules { settings.rules }
 
     private init(_ settings: QuotaSettings, _ clock: LoopTime) { (self.settings, self.clock) = (settings, clock) }
 
@@ -108,6 +109,9 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     /// The number of keys in memory, full ones as well.
     var rememberedCount: Int { lock.withLock { buckets.all.count } }
 
+    /// The number of keys for which tasks wait.
+    var lineCount: Int { lock.withLock { lines.count } }
+
     /// The settings, and how many keys have a quota that is not full.
     public var description: String { "KeyedQuota: \(settings.rate), \(keyCount) keys" }
 
@@ -126,6 +130,29 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
                 if let key = buckets.takeNext(where: { rules.isLikeNew($0, at: now) }) { forgotten.append(key) }
             }
             return buckets.change(key) { body(&$0, now) }
+        }
+    }
+
+    /// Changes the tokens of a key, and the line of the tasks that wait for it.
+    func changeWithLine<Result>(
+        _ key: Key, _ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result
+    ) -> Result {
+        // Released without the lock, as above.
+        var forgotten: Key?
+        defer { withExtendedLifetime(forgotten) {} }
+        return change(key) { bucket, now in
+            let place = lines.isEmpty ? nil : lines.index(forKey: key)
+            var line = place.map { lines.values[$0] }
+            let result = body(&bucket, &line, now)
+            if let place {
+                guard line == nil else { return result }
+                forgotten = lines.remove(at: place).key
+                // A dictionary never gives memory back by itself.
+                if lines.isEmpty, lines.capacity > 64 { lines = [:] }
+            } else if let line {
+                lines[key] = line
+            }
+            return result
         }
     }
 

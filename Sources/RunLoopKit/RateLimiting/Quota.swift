@@ -30,8 +30,8 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     let lock = Lock(.limiter)
     /// Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) var bucket = TokenBucket()
-    /// The tasks that wait. Guarded by `lock`.
-    @exclusivity(unchecked) var waiters = QuotaWaiters()
+    /// The tasks that wait; nil if none does. Guarded by `lock`.
+    @exclusivity(unchecked) var line: QuotaLine?
     private let settings: QuotaSettings
 
     init(_ settings: QuotaSettings, _ clock: LoopTime) {

@@ -10,19 +10,19 @@ final class QuotaWaiter: @unchecked Sendable {
     init(_ cost: Int) { self.cost = cost }
 }
 
-/// The tasks that wait for a quota's tokens, in the order of their calls. The one whose turn has come has taken its
-/// tokens, which the quota owes until they are there; the others have taken none.
-struct QuotaWaiters: ~Copyable {
-    /// Whether a task has its turn.
-    fileprivate var isServing = false
-    /// Those behind it. Withdrawn ones stay until their turn.
-    private var line = RingQueue<QuotaWaiter>()
-    private var withdrawn = 0
+/// The tasks that wait for tokens, in the order of their calls. One has its turn: it has taken its tokens, which the
+/// quota owes until they are there. Those in the line behind it have taken none. So a line exists only while a task has
+/// its turn. Guarded by the quota's lock.
+final class QuotaLine: @unchecked Sendable {
+    // Exclusivity is unchecked, as in `Loop`.
+    /// Withdrawn ones stay until their turn.
+    @exclusivity(unchecked) private var waiters = RingQueue<QuotaWaiter>()
+    @exclusivity(unchecked) private var withdrawn = 0
 
-    fileprivate mutating func append(_ waiter: QuotaWaiter) { line.append(waiter) }
+    fileprivate func append(_ waiter: QuotaWaiter) { waiters.append(waiter) }
 
-    fileprivate mutating func takeFirst() -> QuotaWaiter? {
-        while let waiter = line.takeFirst() {
+    fileprivate func takeFirst() -> QuotaWaiter? {
+        while let waiter = waiters.takeFirst() {
             if waiter.state == .inLine {
                 waiter.state = .served
                 return waiter
@@ -33,25 +33,25 @@ struct QuotaWaiters: ~Copyable {
     }
 
     /// Returns false if its turn has come.
-    fileprivate mutating func withdraw(_ waiter: QuotaWaiter) -> Bool {
+    fileprivate func withdraw(_ waiter: QuotaWaiter) -> Bool {
         guard waiter.state == .inLine else { return false }
         waiter.state = .withdrawn
         withdrawn += 1
         // Calls that are cancelled while the first waits for long must not use unbounded memory.
-        if withdrawn > line.count / 2 + 16 { closeRanks() }
+        if withdrawn > waiters.count / 2 + 16 { closeRanks() }
         return true
     }
 
-    private mutating func closeRanks() {
+    private func closeRanks() {
         withdrawn = 0
-        for _ in 0..<line.count {
-            let waiter = line.removeFirst()
-            if waiter.state == .inLine { line.append(waiter) }
+        for _ in 0..<waiters.count {
+            let waiter = waiters.removeFirst()
+            if waiter.state == .inLine { waiters.append(waiter) }
         }
     }
 
     /// Those behind the one that has its turn.
-    var count: Int { line.count - withdrawn }
+    var count: Int { waiters.count - withdrawn }
 }
 
 extension Quota {
@@ -78,8 +78,7 @@ extension Quota {
     /// - Parameter cost: How many tokens. Zero or less waits for its turn, and takes none.
     /// - Throws: `CancellationError`; ``Quota/NoTokens`` if the tokens are not there, and none ever come.
     public nonisolated(nonsending) func wait(_ cost: Int = 1) async throws {
-        require(!clock.isVirtual, "A task waits for a quota in virtual time: name the loop, by wait(_:on:)")
-        try await wait(cost) { rest, _ in try await Task.sleep(for: .nanoseconds(rest), clock: SuspendingClock()) }
+        try await waitInLine(cost)
     }
 
     /// Waits as ``wait(_:)`` does, and sleeps on a loop's timers: in virtual time, too.
@@ -91,12 +90,7 @@ extension Quota {
     /// - Throws: `CancellationError`; ``Quota/NoTokens``; ``Loop/Ended`` if the loop has ended, or ends before the
     ///   tokens are there. They are given back then.
     public nonisolated(nonsending) func wait(_ cost: Int = 1, on loop: Loop) async throws {
-        require(
-            clock.isSame(as: loop.clock),
-            "A task waits for a quota on a loop of another clock: both count in real time, or on one VirtualClock")
-        try await wait(cost) { _, time in
-            try await LoopClock(loop).sleep(until: Loop.Instant(nanoseconds: time))
-        }
+        try await waitInLine(cost, on: loop)
     }
 
     /// The error of a task that waits for tokens that never come.
@@ -107,8 +101,89 @@ extension Quota {
         /// What happened.
         public var description: String { "the quota has too few tokens, and none ever come" }
     }
+}
 
-    // MARK: The line
+extension KeyedQuota {
+    /// Waits until the tokens of a key are there, and takes them, as ``Quota/wait(_:)`` does. In any task.
+    ///
+    /// ```swift
+    /// let mails = KeyedQuota<String>(10, per: .seconds(60))
+    /// try await mails.wait(for: "example.org")
+    /// ```
+    ///
+    /// Each key has a line of its own: tasks get its tokens in the order of their calls, and wait for no other key. A
+    /// key for which a task waits is kept, and forgotten later as any other. After ``reset(_:)`` the first task in the
+    /// line continues no earlier.
+    ///
+    /// Go: `Wait` of a limiter for each key.
+    ///
+    /// - Parameters:
+    ///   - cost: How many tokens. Zero or less waits for its turn, and takes none.
+    ///   - key: Whose tokens.
+    /// - Throws: `CancellationError`; ``Quota/NoTokens`` if the tokens are not there, and none ever come.
+    public nonisolated(nonsending) func wait(_ cost: Int = 1, for key: Key) async throws {
+        try await QuotaOfKey(quota: self, key: key).waitInLine(cost)
+    }
+
+    /// Waits as ``wait(_:for:)`` does, and sleeps on a loop's timers: in virtual time, too.
+    ///
+    /// - Parameters:
+    ///   - cost: How many tokens.
+    ///   - key: Whose tokens.
+    ///   - loop: A loop that runs in the common modes, and counts as the quota does: in real time, or on its virtual
+    ///     clock.
+    /// - Throws: `CancellationError`; ``Quota/NoTokens``; ``Loop/Ended`` if the loop has ended, or ends before the
+    ///   tokens are there. They are given back then.
+    public nonisolated(nonsending) func wait(_ cost: Int = 1, for key: Key, on loop: Loop) async throws {
+        try await QuotaOfKey(quota: self, key: key).waitInLine(cost, on: loop)
+    }
+}
+
+// MARK: Waiting
+
+/// Tokens for which tasks wait: a quota's, or those of a key.
+private protocol AwaitedTokens: Sendable {
+    var rules: TokenBucketRules { get }
+    var clock: LoopTime { get }
+
+    /// Calls the body with the quota's lock held.
+    func change<Result>(_ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result) -> Result
+}
+
+extension Quota: AwaitedTokens {
+    fileprivate func change<Result>(
+        _ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result
+    ) -> Result {
+        lock.withLock { body(&bucket, &line, clock.nanoseconds) }
+    }
+}
+
+private struct QuotaOfKey<Key: Hashable & Sendable>: AwaitedTokens {
+    let quota: KeyedQuota<Key>
+    let key: Key
+
+    var rules: TokenBucketRules { quota.rules }
+    var clock: LoopTime { quota.clock }
+
+    func change<Result>(_ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result) -> Result {
+        quota.changeWithLine(key, body)
+    }
+}
+
+extension AwaitedTokens {
+    fileprivate nonisolated(nonsending) func waitInLine(_ cost: Int) async throws {
+        require(!clock.isVirtual, "A task waits for a quota in virtual time: name the loop, by wait(_:on:)")
+        try await wait(cost) { rest, _ in try await Task.sleep(for: .nanoseconds(rest), clock: SuspendingClock()) }
+    }
+
+    fileprivate nonisolated(nonsending) func waitInLine(_ cost: Int, on loop: Loop) async throws {
+        require(
+            clock.isSame(as: loop.clock),
+            "A task waits for a quota on a loop of another clock: both count in real time, or on one VirtualClock")
+        try await wait(cost) { _, time in
+            try await LoopClock(loop).sleep(until: Loop.Instant(nanoseconds: time))
+        }
+    }
 
     /// - Parameter sleep: Gets how long to sleep, and until when on the quota's clock.
     private nonisolated(nonsending) func wait(
@@ -116,59 +191,71 @@ extension Quota {
     ) async throws {
         try Task.checkCancellation()
         guard let waiter = takeOrLineUp(cost) else { return }
-        let time = try await waiter.turn.value { [self] in withdraw(waiter) }
+        let time = try await waiter.turn.value { withdraw(waiter) }
         defer { endTurn() }
         let rest = time.subtractingSaturating(clock.nanoseconds)
         guard rest > 0 else { return }
         do {
             try await sleep(rest, time)
         } catch {
-            giveBack(cost)
+            change { bucket, _, now in rules.giveBack(cost, to: &bucket, at: now) }
             throw error
         }
     }
 
     /// Returns nil if the tokens were taken.
     private func takeOrLineUp(_ cost: Int) -> QuotaWaiter? {
-        lock.lock()
-        if !waiters.isServing, rules.take(cost, from: &bucket, at: clock.nanoseconds) {
-            lock.unlock()
-            return nil
+        let (waiter, turns): (QuotaWaiter?, Turns) = change { bucket, line, now in
+            if line == nil, rules.take(cost, from: &bucket, at: now) { return (nil, Turns()) }
+            let waiter = QuotaWaiter(cost)
+            if let line {
+                line.append(waiter)
+                return (waiter, Turns())
+            }
+            line = QuotaLine()
+            line!.append(waiter)
+            return (waiter, serveFirst(&bucket, &line, at: now))
         }
-        let waiter = QuotaWaiter(cost)
-        waiters.append(waiter)
-        if waiters.isServing { lock.unlock() } else { serveFirst(unlocking: lock.held) }
+        turns.announce()
         return waiter
     }
 
     private func endTurn() {
-        lock.lock()
-        serveFirst(unlocking: lock.held)
+        change { bucket, line, now in serveFirst(&bucket, &line, at: now) }.announce()
     }
 
-    /// Reserves the tokens of the first in the line, and tells it when they are there.
-    private func serveFirst(unlocking held: consuming Lock.Held) {
-        var failed: [QuotaWaiter] = []
-        var served: (QuotaWaiter, Int64)?
-        while served == nil, let waiter = waiters.takeFirst() {
-            let now = clock.nanoseconds
+    /// Reserves the tokens of the first in the line, and ends the line if it has none.
+    private func serveFirst(_ bucket: inout TokenBucket, _ line: inout QuotaLine?, at now: Int64) -> Turns {
+        var turns = Turns()
+        while let waiter = line?.takeFirst() {
             rules.charge(waiter.cost, to: &bucket, at: now)
             if let debt = rules.debt(of: bucket, at: now) {
-                served = (waiter, now.addingSaturating(debt))
-            } else {
-                rules.giveBack(waiter.cost, to: &bucket, at: now)
-                failed.append(waiter)
+                turns.served = (waiter, now.addingSaturating(debt))
+                return turns
             }
+            rules.giveBack(waiter.cost, to: &bucket, at: now)
+            turns.failed.append(waiter)
         }
-        waiters.isServing = served != nil
-        lock.unlock(held)
-        for waiter in failed { waiter.turn.fulfil(.failure(NoTokens())) }
-        if let (waiter, time) = served { waiter.turn.fulfil(.success(time)) }
+        line = nil
+        return turns
     }
 
     private func withdraw(_ waiter: QuotaWaiter) {
         // A task that has its turn already goes on to its sleep, which throws since the task is cancelled.
-        guard lock.withLock({ waiters.withdraw(waiter) }) else { return }
+        guard change({ _, line, _ in line?.withdraw(waiter) ?? false }) else { return }
         waiter.turn.fulfil(.failure(CancellationError()))
+    }
+}
+
+/// Whose turn has come: told without the lock.
+private struct Turns {
+    /// And when its tokens are there.
+    var served: (waiter: QuotaWaiter, time: Int64)?
+    /// Those whose tokens never come.
+    var failed: [QuotaWaiter] = []
+
+    func announce() {
+        for waiter in failed { waiter.turn.fulfil(.failure(Quota.NoTokens())) }
+        if let served { served.waiter.turn.fulfil(.success(served.time)) }
     }
 }

@@ -14,45 +14,9 @@ import Testing
 
 /// Tasks that wait for tokens, in virtual time except where stated.
 @Suite(.timeBound) struct QuotaWaitingTests {
-    /// A thread in virtual time, and what its tasks have got, and when.
-    private final class Stage: Sendable {
-        let thread: LoopThread
-        let log = Log<String>()
-
-        init() throws { thread = try LoopThread(clock: VirtualClock()) }
-
-        var loop: Loop { thread.loop }
-
-        /// Waits in a task of its own. The tasks of one stage begin in order.
-        func wait(_ quota: Quota, _ name: String, cost: Int = 1) -> Task<Void, any Error> {
-            Task(executorPreference: loop.taskExecutor) { [self] in
-                do {
-                    try await quota.wait(cost, on: loop)
-                    log.add("\(name) at \(seconds)")
-                } catch {
-                    log.add("\(name) \(type(of: error)) at \(seconds)")
-                }
-            }
-        }
-
-        var seconds: Double { Double(loop.now.nanoseconds) / 1e9 }
-
-        /// Performs a block of the loop at a virtual time.
-        func at(_ seconds: Double, _ block: @escaping @Sendable () -> Void) {
-            loop.add(Loop.Timer(at: .init(nanoseconds: Int64(seconds * 1e9))) { _ in block() })
-        }
-
-        /// Tasks that all begin at the same virtual time.
-        func play(_ make: @escaping @Sendable (Stage) -> [Task<Void, any Error>]) async throws -> [String] {
-            let tasks = try await thread.run { make(self) }
-            for task in tasks { try await task.value }
-            return log.entries
-        }
-    }
-
     @Test("Tasks get their tokens in the order of their calls")
     func order() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(1, per: .seconds(1), burst: 2, on: stage.loop)
         let found = try await stage.play { stage in (0..<5).map { stage.wait(quota, "\($0)") } }
         #expect(found == ["0 at 0.0", "1 at 0.0", "2 at 1.0", "3 at 2.0", "4 at 3.0"])
@@ -61,7 +25,7 @@ import Testing
 
     @Test("A cost counts, above the burst too, and nobody overtakes")
     func costs() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(2, per: .seconds(1), on: stage.loop)
         let found = try await stage.play { stage in
             [(5, "a"), (1, "b"), (0, "c"), (-3, "d"), (2, "e")].map { stage.wait(quota, $0.1, cost: $0.0) }
@@ -71,7 +35,7 @@ import Testing
 
     @Test("A call that does not wait is refused while a task waits")
     func refusedMeanwhile() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(1, per: .seconds(1), on: stage.loop)
         let answers = Log<String>()
         let found = try await stage.play { stage in
@@ -86,7 +50,7 @@ import Testing
 
     @Test("A cancelled task gives its tokens back, and those behind it move up", arguments: [0, 1, 2, 3])
     func cancelled(_ victim: Int) async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(1, per: .seconds(1), on: stage.loop)
         let found = try await stage.play { stage in
             _ = quota.take()
@@ -103,7 +67,7 @@ import Testing
 
     @Test("A task that is cancelled before takes nothing")
     func cancelledBefore() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(1, per: .seconds(1), on: stage.loop)
         let found = try await stage.play { stage in
             let task = stage.wait(quota, "a")
@@ -115,7 +79,7 @@ import Testing
 
     @Test("Tokens that never come are an error, and those behind get what is there")
     func noTokens() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(0, per: .seconds(1), burst: 3, on: stage.loop)
         let found = try await stage.play { stage in
             [(2, "a"), (2, "b"), (1, "c"), (1, "d")].map { stage.wait(quota, $0.1, cost: $0.0) }
@@ -126,7 +90,7 @@ import Testing
 
     @Test("A loop that ends gives the tokens back")
     func endedLoop() async throws {
-        let stage = try Stage()
+        let stage = try QuotaStage()
         let quota = Quota(1, per: .seconds(1), on: stage.loop)
         #expect(quota.take().isAllowed)
         stage.thread.stop()
@@ -162,7 +126,7 @@ import Testing
         }
         for task in tasks { await task.value }
         #expect(got.value >= 266 && start.duration(to: .now) >= .microseconds(50) * (got.value - 1))
-        #expect(quota.waiters.count == 0)
+        #expect(quota.line == nil)
         quota.reset()
         #expect(quota.take().isAllowed)
     }
@@ -178,7 +142,7 @@ import Testing
             let task = Task.immediate { try await quota.wait(on: loop) }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(quota.waiters.count == 0)
+            #expect(quota.line?.count == 0)
         }
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
