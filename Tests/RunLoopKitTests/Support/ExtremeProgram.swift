@@ -401,9 +401,15 @@ final class ExtremeProgram {
         let (deadline, tolerance) = (instant, isHeads ? duration : nil)
         let clock = LoopClock(loop, timeBase: timeBase)
         let ticks = loop.ticks(every: duration, tolerance: duration)
+        let (keyed, cost) = (KeyedQuota<Int>(self.cost, per: duration), self.cost)
+        let backoff = Loop.Backoff(from: duration, to: duration)
         let waits = [
             Task { try? await clock.sleep(until: deadline, tolerance: tolerance) },
             Task { for await tick in ticks where tick.missed < 0 { break } },
+            Task { try? await keyed.wait(cost, for: 1) },
+            Task { try? await keyed.wait(cost, for: 1, on: loop) },
+            Task { try? await backoff.retry(attempts: 3) { _ in throw CancellationError() } },
+            Task { try? await backoff.retry(attempts: 3, clock: clock) { _ in throw CancellationError() } },
         ]
         _ = Loop.Ticks.Tick(scheduledTime: instant, missed: .max)
         _ = Loop.Activities.Passage(activity: .entry, time: instant, missed: .max)
