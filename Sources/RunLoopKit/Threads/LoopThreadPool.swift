@@ -21,6 +21,8 @@
 /// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has less to do.
 /// ``LoopThreadPool/Policy/roundRobin`` keeps giving it its share. ``unfinished`` shows which worker is stuck.
 ///
+/// **No priorities.** For work that must not wait behind other work make a second pool; its options have a `nice`.
+///
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The
 /// queues have no limit: a producer that may be too fast looks at ``unfinished``, or sends to a ``Loop/MessagePort``
 /// with a capacity on one of ``loops``. For a server's connections see
@@ -47,7 +49,8 @@ public final class LoopThreadPool: Sendable {
     /// The name from the options; the threads are called `name-0`, `name-1` and so on.
     public let name: String
 
-    /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers.
+    /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers. The pool does not
+    /// count blocks posted to them: `drain()` does not wait for these.
     public var loops: [Loop] { threads.map(\.loop) }
 
     /// The options that the kernel refused, for all threads together, if ``LoopThread/Options/onRefusal`` is

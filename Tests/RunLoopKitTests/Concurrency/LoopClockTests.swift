@@ -79,6 +79,29 @@ import Testing
         #expect(order.entries == [0, 0, 10, 10, 20, 30])
     }
 
+    @Test("At one instant a limiter's edge and a timer come before the tasks that wake, even those that slept first")
+    func edgesBeforeTasks() async throws {
+        let stage = try Stage()
+        let (clock, loop) = (stage.clock, stage.thread.loop)
+        let log = Log<String>()
+        let throttle = Throttle<Int>(interval: .seconds(1), edges: [.leading, .trailing], on: loop) {
+            log.add("edge \($0)")
+        }
+        let test = stage.task {
+            let sleepers = (0..<2).map { number in
+                Task.immediate(executorPreference: loop.taskExecutor) {
+                    try await clock.sleep(until: clock.now.advanced(by: .seconds(1)))
+                    log.add("task \(number)")
+                }
+            }
+            for input in 0..<2 { throttle(input) }
+            loop.add(Loop.Timer(after: .seconds(1)) { _ in log.add("timer") })
+            for sleeper in sleepers { try await sleeper.value }
+        }
+        try await test.value
+        #expect(log.entries == ["edge 0", "edge 1", "timer", "task 0", "task 1"])
+    }
+
     @Test("Tolerance lets sleepers share a wake-up")
     func tolerance() async throws {
         let stage = try Stage()
