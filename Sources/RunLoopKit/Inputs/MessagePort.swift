@@ -438,7 +438,7 @@ extension Loop {
         override func insert(into mode: ModeState) {
             mode.insert(self)
             itemLock.withLock { hasLostItsLoop = false }
-            announceMessages(in: mode)
+            _ = announceMessages(in: mode)
         }
         override func wakeIfReady(_ waker: Waker) { if itemLock.withLock({ isReadyWhileLocked }) { waker.nudge() } }
         override func remove(from mode: ModeState) { mode.remove(self) }
