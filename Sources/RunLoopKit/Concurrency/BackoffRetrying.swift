@@ -12,8 +12,8 @@ extension Loop.Backoff {
     /// - *A cancelled task* pauses no more: it gets a `CancellationError`, at once even in a pause. The last attempt's
     ///   error, and one that `condition` refuses, are thrown as they are.
     /// - *The pauses* are those of a copy, which begins where this backoff is. It stays as it is.
-    /// - *In virtual time* name a ``LoopClock``, and let the task prefer the loop, or belong to an actor on it:
-    ///   `retry(attempts: 5, clock: .loop(loop)) { … }`.
+    /// - *In virtual time* name a ``LoopClock``, as in `retry(attempts: 5, clock: .loop(loop)) { … }`, and let the task
+    ///   prefer the loop, even on an actor of the loop: <doc:TestingInVirtualTime#Actors-and-tasks>.
     /// - *Where it runs:* all of it in the caller's isolation, so that `body` may use an actor's state.
     ///
     /// A handler or a block cannot await it: <doc:ThrottleOrDebounce#How-do-I-try-again-later-each-time-back-off> has a
@@ -39,18 +39,8 @@ extension Loop.Backoff {
                 guard attempt < attempts, condition(error) else { throw error }
             }
             try Task.checkCancellation()
-            try await Self.sleep(for: pauses.next(), on: clock)
+            try await clock.sleep(for: pauses.next())
             attempt += 1
-        }
-    }
-
-    private nonisolated(nonsending) static func sleep<C: Clock>(for pause: Duration, on clock: C) async throws
-    where C.Duration == Duration {
-        // Not by the protocol, whose sleep begins on another thread: a virtual time could jump meanwhile.
-        if let clock = clock as? LoopClock {
-            try await clock.sleep(until: clock.now + pause)
-        } else {
-            try await clock.sleep(for: pause)
         }
     }
 }
