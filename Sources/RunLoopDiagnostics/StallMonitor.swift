@@ -32,22 +32,25 @@ import RunLoopKit
 /// **What is reported.** A report when a stall exceeds the first threshold, another one for each further threshold, and
 /// a last one when it has ended, with its true start and end. Time does not count while the machine is suspended, and
 /// while the watcher's thread, too, could not run: after a stop of the process, or on a machine that is too busy. A
-/// stall that ends right before the monitor is dropped, or the program ends, may have no last report. A report waits
-/// until its backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its
-/// end calls ``flush()`` before.
+/// stall that ends right before the monitor is dropped, or the program ends, may have no last report. A stall that the
+/// watcher saw too late, as on a busy machine, has only the last one: ``StallReport/isFirst``. A report waits until its
+/// backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its end calls
+/// ``flush()`` before. While 256 reports wait, as for a handler that takes too long, no reports are made of the
+/// stalls that begin: ``StallReport/lostStalls`` of the next report counts them.
 /// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
 ///
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The handler
 /// allocates nothing, and the unwinder takes no lock, or the dynamic linker's, which a thread may take again: so it may
-/// interrupt a thread anywhere, as in `malloc` or `dlopen`. Names are looked up later, on the watcher's thread. The
-/// handler stays installed for the rest of the process's life, even without a monitor. The signal interrupts the
-/// thread: most system calls are restarted, but those that Linux never restarts, such as `nanosleep` (and so `sleep`
-/// and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`. Code that is not prepared for that needs
-/// `signal: nil`, and has no backtraces. The monitor unblocks the signal on the threads of the loops that it watches.
-/// Functions have names if their file has symbols.
+/// interrupt a thread anywhere, as in `malloc` or `dlopen`. Names are looked up later, on the thread of the reports, in
+/// the files of the modules that were loaded then. The handler stays installed for the rest of the process's life, even
+/// without a monitor. The signal interrupts the thread: most system calls are restarted, but those that Linux never
+/// restarts, such as `nanosleep` (and so `sleep` and `usleep`), `poll` and `epoll_wait`, return early with `EINTR`.
+/// Code that is not prepared for that needs `signal: nil`, and has no backtraces. The monitor unblocks the signal on
+/// the threads of the loops that it watches. Functions have names if their file has symbols.
 ///
-/// **Threads.** Any thread may call everything here. The handler is called on the watcher's thread, which watches
-/// nothing meanwhile. Dropping the monitor ends it.
+/// **Threads.** Any thread may call everything here. A second thread of the monitor calls the handler, with one report
+/// after the other: the watcher's goes on watching, however long the handler takes. Dropping the monitor ends both, the
+/// second once the handler has had the reports that wait.
 public final class StallMonitor: Sendable {
     /// 100 ms, which people notice; 250 ms; and a second.
     public static var defaultThresholds: [Duration] { [.milliseconds(100), .milliseconds(250), .seconds(1)] }
@@ -63,6 +66,7 @@ public final class StallMonitor: Sendable {
 
     private let watcher: StallWatcher
     private let thread: LoopThread
+    private let reports: LoopThread
     private let timer: Loop.Timer
 
     /// Starts the watcher's thread. It watches no loop yet: see ``watch(_:name:)``.
@@ -71,7 +75,8 @@ public final class StallMonitor: Sendable {
     ///   - thresholds: How long handlers may take. At least one of more than zero; otherwise traps.
     ///   - signal: The signal by which backtraces are taken, for the rest of the process's life, or nil for none. All
     ///     monitors of a process may have the same.
-    ///   - handler: Called on the watcher's thread with each report. Prints to stderr by default.
+    ///   - handler: Called with each report, in their order, on a thread of the monitor's for that. Prints to stderr by
+    ///     default.
     /// - Throws: `LoopError` with EBUSY if the program itself handles the signal, EINVAL if there is no such signal,
     ///   or as `LoopThread.init` does.
     public init(
@@ -86,11 +91,33 @@ public final class StallMonitor: Sendable {
             takeBacktrace: { thread in
                 signal.flatMap { System.sample(ofThread: thread, by: $0, within: StallMonitor.patience) }
             })
-        watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: handler)
-        thread = try LoopThread(name: "StallMonitor")
+        (watcher, thread, reports, timer) = try StallMonitor.start(rules, handler)
+    }
+
+    /// With a system that is a test's.
+    init(_ rules: StallRules, handler: @escaping @Sendable (StallReport) -> Void) throws(LoopError) {
+        (watcher, thread, reports, timer) = try StallMonitor.start(rules, handler)
+    }
+
+    private static func start(
+        _ rules: StallRules, _ handler: @escaping @Sendable (StallReport) -> Void
+    ) throws(LoopError) -> (StallWatcher, thread: LoopThread, reports: LoopThread, Loop.Timer) {
+        let reports = try LoopThread(name: "StallReports")
+        let thread: LoopThread
+        do throws(LoopError) {
+            thread = try LoopThread(name: "StallMonitor")
+        } catch {
+            reports.stop()
+            reports.join()
+            throw error
+        }
+        let watcher = StallWatcher(
+            rules, now: { System.monotonicNanoseconds() }, later: { reports.perform(label: "stall report", $0) },
+            handler: handler)
         // Repeating, since a timer that fires once ends then.
-        timer = Loop.Timer(every: .seconds(3600)) { [watcher] firing in StallMonitor.look(watcher, firing.timer) }
+        let timer = Loop.Timer(every: .seconds(3600)) { firing in StallMonitor.look(watcher, firing.timer) }
         thread.loop.add(timer, in: .default)
+        return (watcher, thread, reports, timer)
     }
 
     deinit {
@@ -118,15 +145,17 @@ public final class StallMonitor: Sendable {
     /// Watches the loop of a thread, as ``watch(_:name:)`` does, under the thread's name.
     public func watch(_ thread: LoopThread) { watch(thread.loop, name: thread.name) }
 
-    /// Stops watching a loop. A report of it that is being made may still arrive; the end of a stall that has been
+    /// Stops watching a loop. Reports of it that wait for the handler still arrive; the end of a stall that has been
     /// reported is not reported any more. Does not wait for handlers.
     public func unwatch(_ loop: Loop) { watcher.unwatch(loop) }
 
-    /// Waits until all stalls that have ended, and thresholds that have passed, are reported: for a program or a test
-    /// that looks at its reports. From any thread; inside the monitor's own handler it does nothing.
+    /// Waits until all stalls that have ended, and thresholds that have passed, are reported, and the handler has
+    /// returned: for a program or a test that looks at its reports. From any thread; inside the monitor's own handler
+    /// it does nothing.
     public func flush() {
-        if thread.isCurrent { return }
+        if reports.isCurrent { return }
         try? thread.performAndWait { [watcher, timer] in StallMonitor.look(watcher, timer) }
+        try? reports.performAndWait {}
     }
 
     /// What a loop has done since the monitor began to watch it; nil if it does not, or the loop has ended. The last

@@ -16,6 +16,10 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// What the report announces.
     public let stage: Stage
 
+    /// Whether no other report of this stall came before: for a handler that looks at each stall once. It may be that
+    /// of the end.
+    public let isFirst: Bool
+
     /// The name with which the loop is watched.
     public let loop: String
 
@@ -52,8 +56,17 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// Where the loop's thread was when this was reported; as `waiting` for a stall that has ended.
     public let backtrace: Backtrace
 
+    /// How many stalls have no reports, since the report before: too many reports waited for the handler. See
+    /// ``StallMonitor``.
+    public let lostStalls: Int
+
     /// What happened, in a line or, with a backtrace, in several.
     public var description: String {
+        lostStalls == 0
+            ? event : "\(event)\n(\(lostStalls) stall\(lostStalls == 1 ? " is" : "s are") missing before this report)"
+    }
+
+    private var event: String {
         let loop = loop.printable
         let handler = "\(label)\(activity.isEmpty ? "" : " at \(activity)") in mode '\(mode)'"
         let depth = nesting == 0 ? "" : ", \(nesting) run\(nesting == 1 ? "" : "s") deep"
@@ -68,6 +81,16 @@ public struct StallReport: Sendable, CustomStringConvertible {
                 + "\(waiting) \(waiting.total > 1 ? "wait" : "waits") behind it"
             return backtrace.frames.isEmpty ? head : "\(head)\n\(backtrace)"
         }
+    }
+}
+
+extension StallReport {
+    /// The same for the handler.
+    func finished(_ backtrace: Backtrace, lostStalls: Int) -> StallReport {
+        StallReport(
+            number: number, stage: stage, isFirst: isFirst, loop: loop, kind: kind, label: label, activity: activity,
+            mode: mode, nesting: nesting, start: start, end: end, duration: duration, waiting: waiting,
+            backtrace: backtrace, lostStalls: lostStalls)
     }
 }
 

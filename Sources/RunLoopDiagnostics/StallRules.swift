@@ -15,11 +15,15 @@ final class StallRules: Sendable {
     /// Returns where the thread with this number is; nil if it does not say.
     let takeBacktrace: @Sendable (Int32) -> System.Sample?
 
+    /// Returns the backtrace with names. Called where the handler is.
+    let findNames: @Sendable (Backtrace) -> Backtrace
+
     private let lastNumber = Atomic<Int>(0)
 
     init(
         thresholds: [Int64], isTraced: @escaping @Sendable () -> Bool,
-        prepareThread: @escaping @Sendable () -> Void, takeBacktrace: @escaping @Sendable (Int32) -> System.Sample?
+        prepareThread: @escaping @Sendable () -> Void, takeBacktrace: @escaping @Sendable (Int32) -> System.Sample?,
+        findNames: @escaping @Sendable (Backtrace) -> Backtrace = { $0.named() }
     ) {
         require(
             thresholds.contains { $0 > 0 },
@@ -29,6 +33,7 @@ final class StallRules: Sendable {
         self.isTraced = isTraced
         self.prepareThread = prepareThread
         self.takeBacktrace = takeBacktrace
+        self.findNames = findNames
     }
 
     /// The number of a new stall. Relaxed: it orders nothing.

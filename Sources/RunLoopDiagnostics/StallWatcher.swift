@@ -1,22 +1,34 @@
 import RunLoopKit
 
-/// Looks at loops, and reports their stalls. `StallMonitor` has a thread that calls `check(at:)`.
+/// Looks at loops, and reports their stalls. `StallMonitor` has a thread that calls `check(at:)`, and another one that
+/// calls the handler: to name a backtrace takes longer than many a stall.
 final class StallWatcher: @unchecked Sendable {
+    /// The number of reports that may wait for the handler before stalls are lost. A stall has all of its reports or
+    /// none, so those of the stalls that are known by then may wait besides.
+    static let capacity = 256
+
     private let now: @Sendable () -> Int64
     private let rules: StallRules
+    private let later: @Sendable (@escaping @Sendable () -> Void) -> Void
     private let handler: @Sendable (StallReport) -> Void
 
     private let lock = Lock(.leaf)
-    /// Guarded by `lock`.
+    // Guarded by `lock`: the loops, the number of reports that wait for the handler, and that of the stalls without
+    // reports that the handler has not learned of.
     private var watched: [WatchedLoop] = []
+    private var waiting = 0
+    private var lostStalls = 0
 
     /// When the next look is due; nil before the first. Accessed by the watcher's thread only.
     private var due: Int64?
 
+    /// - Parameter later: Calls its blocks one after the other, in their order.
     init(
-        _ rules: StallRules, now: @escaping @Sendable () -> Int64, handler: @escaping @Sendable (StallReport) -> Void
+        _ rules: StallRules, now: @escaping @Sendable () -> Int64,
+        later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() },
+        handler: @escaping @Sendable (StallReport) -> Void
     ) {
-        (self.rules, self.now, self.handler) = (rules, now, handler)
+        (self.rules, self.now, self.later, self.handler) = (rules, now, later, handler)
     }
 
     // MARK: From any thread
@@ -73,14 +85,35 @@ final class StallWatcher: @unchecked Sendable {
             next = min(next, found.next)
         }
         for over in all where over.isGone { remove(over) }
-        for (watched, report) in reports { handler(watched.finished(report)) }
+        for (watched, report) in reports { handOver(report, of: watched) }
         guard !all.isEmpty else {
             due = nil
             return nil
         }
-        // Time that the reports took is no lateness.
+        // Time that this look took is no lateness.
         due = max(next, self.now())
         return due
+    }
+
+    private func handOver(_ report: StallReport, of watched: WatchedLoop) {
+        let isKept = lock.withLock {
+            if report.isFirst, waiting >= StallWatcher.capacity {
+                watched.lostStall = report.number
+                lostStalls += 1
+            }
+            guard watched.lostStall != report.number else { return false }
+            waiting += 1
+            return true
+        }
+        guard isKept else { return }
+        later { [self] in
+            let lost = lock.withLock {
+                waiting -= 1
+                defer { lostStalls = 0 }
+                return lostStalls
+            }
+            handler(watched.finished(report, lostStalls: lost, rules))
+        }
     }
 
     private func remove(_ over: WatchedLoop) {

@@ -1,6 +1,6 @@
 import RunLoopKit
 
-/// What the watcher knows of one loop. Accessed by the watcher's thread only, except the constants.
+/// What the watcher knows of one loop. Accessed by the watcher's thread only, except the constants, and what is named.
 final class WatchedLoop: @unchecked Sendable {
     let name: String
     let recorder: LoopRecorder
@@ -8,6 +8,13 @@ final class WatchedLoop: @unchecked Sendable {
 
     /// The handler that was running when the watcher last looked.
     private var suspect: Suspect?
+
+    /// The last stall that is not reported at all.
+    var lostStall: Int?
+
+    /// The last backtrace that got names, with its stall: that of the end is the same. Accessed where the handler is
+    /// called.
+    private var named: (stall: Int, backtrace: Backtrace)?
 
     struct Suspect {
         let mark: UInt64
@@ -35,7 +42,7 @@ final class WatchedLoop: @unchecked Sendable {
     /// - Parameters:
     ///   - blind: The time since the watcher should have looked, before it did.
     ///   - rules: What is reported, and how.
-    /// - Returns: What to report, by ``finished(_:)``, and when to look again, at the latest.
+    /// - Returns: What to report, after ``finished(_:lostStalls:_:)``, and when to look again, at the latest.
     func look(at now: Int64, blind: Range<Int64>, _ rules: StallRules) -> (reports: [StallReport], next: Int64) {
         var handler = recorder.runningHandler
         var reports: [StallReport] = []
@@ -74,13 +81,16 @@ final class WatchedLoop: @unchecked Sendable {
         return (reports, next > now ? next : now.addingSaturating(rules.thresholds[0]))
     }
 
-    /// A report with the names of its backtrace. They take milliseconds: all loops are looked at before.
-    func finished(_ report: StallReport) -> StallReport {
-        guard case .exceeded = report.stage else { return report }
-        let report = report.named()
-        // The report of the end has the same.
-        if suspect?.report?.number == report.number { suspect?.report = report }
-        return report
+    /// A report for the handler, with the names of its backtrace. Reports come here in their order.
+    func finished(_ report: StallReport, lostStalls: Int, _ rules: StallRules) -> StallReport {
+        guard report.stage != .ended else {
+            defer { named = nil }
+            let backtrace = named.flatMap { $0.stall == report.number ? $0.backtrace : nil }
+            return report.finished(backtrace ?? report.backtrace, lostStalls: lostStalls)
+        }
+        let backtrace = rules.findNames(report.backtrace)
+        named = (report.number, backtrace)
+        return report.finished(backtrace, lostStalls: lostStalls)
     }
 
     /// A report of a stall that lasts; nil if it has just ended.
@@ -96,7 +106,8 @@ final class WatchedLoop: @unchecked Sendable {
         let sample = rules.takeBacktrace(thread).flatMap { recorder.wasInHandler(suspect.mark, at: $0.time) ? $0 : nil }
         return StallReport(
             number: suspect.report?.number ?? rules.nextNumber(countedFor: recorder),
-            stage: .exceeded(.nanoseconds(threshold)), loop: name, handler, start: suspect.since, end: nil,
+            stage: .exceeded(.nanoseconds(threshold)), isFirst: suspect.report == nil, loop: name, handler,
+            start: suspect.since, end: nil,
             duration: counted, waiting: waiting, backtrace: Backtrace(unnamed: sample?.addresses ?? []))
     }
 
@@ -108,39 +119,31 @@ final class WatchedLoop: @unchecked Sendable {
         if let last = known?.report { return last.over(at: ended.end, after: counted) }
         guard counted >= rules.thresholds[0], !rules.isTraced() else { return nil }
         return StallReport(
-            number: rules.nextNumber(countedFor: recorder), stage: .ended, loop: name, ended.handler,
+            number: rules.nextNumber(countedFor: recorder), stage: .ended, isFirst: true, loop: name, ended.handler,
             start: ended.start, end: ended.end, duration: counted, waiting: WaitingWork(), backtrace: Backtrace([]))
     }
 }
 
 extension StallReport {
     fileprivate init(
-        number: Int, stage: Stage, loop: String, _ handler: LoopRecorder.Handler, start: Int64, end: Int64?,
-        duration: Int64, waiting: WaitingWork, backtrace: Backtrace
+        number: Int, stage: Stage, isFirst: Bool, loop: String, _ handler: LoopRecorder.Handler, start: Int64,
+        end: Int64?, duration: Int64, waiting: WaitingWork, backtrace: Backtrace
     ) {
         self.init(
-            number: number, stage: stage, loop: loop, kind: handler.callout.kind, label: handler.callout.name,
-            activity: handler.callout.activity, mode: handler.mode, nesting: handler.nesting,
+            number: number, stage: stage, isFirst: isFirst, loop: loop, kind: handler.callout.kind,
+            label: handler.callout.name, activity: handler.callout.activity, mode: handler.mode,
+            nesting: handler.nesting,
             start: Loop.Instant(nanoseconds: start), end: end.map { Loop.Instant(nanoseconds: $0) },
-            duration: .nanoseconds(duration), waiting: waiting, backtrace: backtrace)
+            duration: .nanoseconds(duration), waiting: waiting, backtrace: backtrace, lostStalls: 0)
     }
 
     /// The same stall, when it has ended. It may have ended while the watcher made the last report.
     fileprivate func over(at end: Int64, after duration: Int64) -> StallReport {
         StallReport(
-            number: number, stage: .ended, loop: loop, kind: kind, label: label, activity: activity, mode: mode,
-            nesting: nesting, start: start, end: Loop.Instant(nanoseconds: end),
+            number: number, stage: .ended, isFirst: false, loop: loop, kind: kind, label: label, activity: activity,
+            mode: mode, nesting: nesting, start: start, end: Loop.Instant(nanoseconds: end),
             duration: max(self.duration, .nanoseconds(duration)),
-            waiting: waiting, backtrace: backtrace)
-    }
-}
-
-extension StallReport {
-    fileprivate func named() -> StallReport {
-        StallReport(
-            number: number, stage: stage, loop: loop, kind: kind, label: label, activity: activity, mode: mode,
-            nesting: nesting, start: start, end: end, duration: duration, waiting: waiting,
-            backtrace: backtrace.named())
+            waiting: waiting, backtrace: backtrace, lostStalls: 0)
     }
 }
 

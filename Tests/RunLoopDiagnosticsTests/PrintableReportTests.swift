@@ -49,9 +49,10 @@ import Testing
         expectPrintable(report.chain, "chain")
         let (loop, _) = Loop.inVirtualTime()
         let stall = StallReport(
-            number: 1, stage: .exceeded(.seconds(1)), loop: OddText.name, kind: .timer,
+            number: 1, stage: .exceeded(.seconds(1)), isFirst: true, loop: OddText.name, kind: .timer,
             label: try OddText.items(on: loop)[0].name, activity: [], mode: OddText.mode, nesting: 0,
-            start: loop.now, end: nil, duration: .seconds(1), waiting: WaitingWork(), backtrace: Backtrace([]))
+            start: loop.now, end: nil, duration: .seconds(1), waiting: WaitingWork(), backtrace: Backtrace([]),
+            lostStalls: 0)
         expectPrintable("\(stall)", "stall")
     }
 }

@@ -32,6 +32,7 @@ import Testing
         let isHandlerShown = functions.contains { $0.contains("clinux_") }
         #expect(!isHandlerShown || isUnderThreadSanitizer, "the signal handler's frames are left out")
         #expect(!backtrace.description.contains("loopIsCallingOut"))
+        #expect(!backtrace.description.contains("reabstraction thunk"))
         #expect(backtrace.description.contains("blockForTheBacktrace"))
         #expect(scene.story == ["exceeded 100: 100"])
     }

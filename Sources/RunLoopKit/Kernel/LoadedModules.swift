@@ -1,7 +1,7 @@
 internal import CLinux
 
-/// A program or a library that the loader has mapped.
-package final class LoadedModule {
+/// A program or a library that the loader has mapped. It may have been unloaded since: nothing here reads its memory.
+package final class LoadedModule: Sendable {
     /// The file's path.
     package let path: String
     /// What to read it by: another file may be at the program's path by now.

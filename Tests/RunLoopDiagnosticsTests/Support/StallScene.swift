@@ -21,14 +21,15 @@ final class StallScene: @unchecked Sendable {
     /// - Parameter thresholds: In milliseconds.
     init(
         thresholds: [Int64] = [100, 250, 1000], prepareThread: @escaping @Sendable () -> Void = {},
-        takeBacktrace: @escaping @Sendable (Int32) -> System.Sample? = { _ in nil }
+        takeBacktrace: @escaping @Sendable (Int32) -> System.Sample? = { _ in nil },
+        later: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
     ) {
         let rules = StallRules(
             thresholds: thresholds.map { $0 * 1_000_000 },
             isTraced: { [time] in time.isTraced.load(ordering: .relaxed) },
             prepareThread: prepareThread, takeBacktrace: takeBacktrace)
         let now = { @Sendable [time] in time.nanoseconds.load(ordering: .sequentiallyConsistent) }
-        watcher = StallWatcher(rules, now: now) { [reports] in reports.add($0) }
+        watcher = StallWatcher(rules, now: now, later: later) { [reports] in reports.add($0) }
     }
 
     deinit { watcher.unwatchAll() }
