@@ -5,7 +5,7 @@ import Synchronization
 
 let isReported = Atomic<Bool>(false)
 let monitor = try StallMonitor(thresholds: [.milliseconds(50)]) { report in
-    guard report.stage != .ended else { return }
+    guard report.isFirst else { return }  // each stall once, even one that was seen at its end only
     print("a \(report.kind) keeps the loop '\(report.loop)'")
     isReported.store(true, ordering: .relaxed)
 }
