@@ -41,7 +41,7 @@ extension Loop.Mistake {
 
 extension StallMonitor {
     /// A handler that logs stalls: a warning when a stall exceeds a threshold, with the backtrace in the metadata, and
-    /// a notice when it has ended.
+    /// a notice when it has ended. A stall whose only report is that of its end has a warning, too.
     ///
     /// ```swift
     /// let monitor = try StallMonitor(handler: StallMonitor.logging(to: logger))
@@ -53,6 +53,7 @@ extension StallMonitor {
                 "runloop.mode": "\(report.mode)", "runloop.duration": "\(report.duration)",
                 "runloop.stall": "\(report.number)",
             ]
+            if report.lostStalls > 0 { metadata["runloop.lostStalls"] = "\(report.lostStalls)" }
             switch report.stage {
             case .exceeded:
                 metadata["runloop.waiting"] = "\(report.waiting)"
@@ -60,7 +61,8 @@ extension StallMonitor {
                     metadata["runloop.backtrace"] = .array(report.backtrace.frames.map { "\($0)" })
                 }
                 logger.warning("a handler stalls its loop", metadata: metadata)
-            case .ended: logger.notice("a stalled loop continues", metadata: metadata)
+            case .ended:
+                logger.log(level: report.isFirst ? .warning : .notice, "a stalled loop continues", metadata: metadata)
             }
         }
     }
