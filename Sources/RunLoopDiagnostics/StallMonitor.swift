@@ -36,7 +36,7 @@ import RunLoopKit
 /// watcher saw too late, as on a busy machine, has only the last one: ``StallReport/isFirst``. A report waits until its
 /// backtrace has names, in a debug build for a tenth of a second: a program that looks at its reports at its end calls
 /// ``flush()`` before. While 256 reports wait, as for a handler that takes too long, no reports are made of the
-/// stalls that begin: ``StallReport/lostStalls`` of the next report counts them.
+/// stalls that begin: ``StallReport/lostStalls`` of the next call counts them.
 /// Nothing is reported while a debugger or another process traces this one (`TracerPid` in `/proc/self/status`).
 ///
 /// **Backtraces** are taken in the stalled thread, by the handler of a signal, which unwinds the stack. The handler

@@ -56,14 +56,14 @@ public struct StallReport: Sendable, CustomStringConvertible {
     /// Where the loop's thread was when this was reported; as `waiting` for a stall that has ended.
     public let backtrace: Backtrace
 
-    /// How many stalls have no reports, since the report before: too many reports waited for the handler. See
-    /// ``StallMonitor``.
+    /// How many stalls have got no reports since the handler was called before, as too many reports waited for it: see
+    /// ``StallMonitor``. They are later than the stalls whose reports wait.
     public let lostStalls: Int
 
     /// What happened, in a line or, with a backtrace, in several.
     public var description: String {
         lostStalls == 0
-            ? event : "\(event)\n(\(lostStalls) stall\(lostStalls == 1 ? " is" : "s are") missing before this report)"
+            ? event : "\(event)\n(\(lostStalls) later stall\(lostStalls == 1 ? " has" : "s have") no report)"
     }
 
     private var event: String {

@@ -88,7 +88,7 @@ import Testing
         let reports = scene.reports.entries
         #expect(reports.map(\.number) == (1...kept).flatMap { [$0, $0, $0] })
         #expect(reports.map(\.lostStalls) == [10] + Array(repeating: 0, count: 3 * kept - 1))
-        #expect(reports[0].description.hasSuffix("\n(10 stalls are missing before this report)"))
+        #expect(reports[0].description.hasSuffix("\n(10 later stalls have no report)"))
         #expect(scene.watcher.metrics(of: loop)?.stalls == kept + 10)
         stall()
         for report in waiting.entries.dropFirst(3 * kept) { report() }

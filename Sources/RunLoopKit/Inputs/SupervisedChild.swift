@@ -185,7 +185,8 @@ extension Loop {
         /// Ends the child, as ``Loop/ChildProcess/end(within:)`` does, and starts no other. From any thread.
         ///
         /// ``Event/over(_:)`` is reported when nothing in the child's group is left, or SIGKILL was sent; in a pause,
-        /// as soon as the loop comes around. What the child has written to a pipe may be read later.
+        /// as soon as the loop comes around, whatever earlier children have left. What the child has written to a pipe
+        /// may be read later. A grace period beyond ``Loop/Instant/distantFuture`` waits only for the child.
         ///
         /// - *A second call* starts no second grace period. Of the two the one counts that ends first.
         /// - *Before* ``start(_:)`` it makes that return false. No event is reported.
@@ -353,7 +354,7 @@ extension Loop {
             let waits = child.group.notifyOfEnd { [self] in
                 // Retained until now, for `end(within:)`.
                 withExtendedLifetime(child) {}
-                if loop.isOnOwnThread, !loop.isClosing { return finish(reason) }
+                // Not at once: that may be inside the program's own call of `end(within:)`.
                 if !loop.perform(in: [mode], place, { [self] in finish(reason) }) { releaseHandler() }
             }
             if !waits { finish(reason) }

@@ -1,7 +1,7 @@
 import RunLoopKit
 import Synchronization
 
-/// A thread writes an unprotected word, sends by each of the library's paths, and the handler reads the word.
+/// A thread writes an unprotected word, sends by one of the library's paths, and the handler reads the word.
 ///
 /// The law: the handler finds what was written. ThreadSanitizer reports a path that does not order the two.
 struct Handovers {

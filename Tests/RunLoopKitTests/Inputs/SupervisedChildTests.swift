@@ -162,14 +162,18 @@ import Testing
                 isReady.open()
             case .ended:
                 #expect(supervised.child == nil && supervised.description.contains("others in the group"))
-                if isKilled { supervised.end(within: .zero) } else { input.closeWriter() }
+                guard isKilled else { return input.closeWriter() }
+                worker.perform {
+                    supervised.end(within: .zero)
+                    log.add("asked")
+                }
             default: isOver.open()
             }
         }
         isReady.wait()
         #expect(supervised.end(within: .seconds(1000)))
         isOver.wait()
-        #expect(log.entries == ["started", "ended", "over:"])
+        #expect(log.entries == ["started", "ended"] + (isKilled ? ["asked"] : []) + ["over:"])
         // Nobody has the end of the pipe any more.
         output.hangUp()
         worker.stop()
