@@ -9,15 +9,14 @@ guard arguments.count == 3, let milliseconds = Int(arguments[2]) else {
 setlinebuf(stdout)  // whole lines, also into a pipe
 
 do {
+    let ends = try Loop.SignalSource([SIGINT, SIGTERM])
+    Loop.main.add(ends, in: .common)
     let watcher = try Watcher(
         folder: arguments[1], rest: .milliseconds(milliseconds))
-    let ends = try Loop.SignalSource(
-        [SIGINT, SIGTERM], isolation: .shared
-    ) { _, _ in
+    ends.setHandler(isolation: .shared) { _, _ in
         watcher.finish()
         Loop.main.stop()
     }
-    Loop.main.add(ends, in: .common)
     Loop.main.run()
     print("ended")
 } catch {
