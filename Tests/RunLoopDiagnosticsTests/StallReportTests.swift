@@ -72,7 +72,8 @@ import Testing
     @Test("A stall has all of its reports or, while too many wait, none; the next report counts those without")
     func tooManyReports() {
         let waiting = Log<@Sendable () -> Void>()
-        let scene = StallScene(thresholds: [100, 105], later: { waiting.add($0) })
+        // Weak: the blocks retain the watcher, which retains this.
+        let scene = StallScene(thresholds: [100, 105], later: { [weak waiting] in waiting?.add($0) })
         let (loop, _) = Loop.inVirtualTime()
         scene.watch(loop)
         func stall() {
