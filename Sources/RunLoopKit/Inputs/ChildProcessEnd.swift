@@ -20,6 +20,8 @@ final class ChildGroup: @unchecked Sendable {
 
     private enum End { case none, asked, counting, killed }
 
+    private typealias Completion = @Sendable () -> Void
+
     // Guarded by the lock, and exclusivity is unchecked for that.
     @exclusivity(unchecked) private var end = End.none
     @exclusivity(unchecked) private var isReleased = false
@@ -32,7 +34,7 @@ final class ChildGroup: @unchecked Sendable {
     @exclusivity(unchecked) private weak var other: Loop.FileDescriptorSource?
 
     /// Called when the grace period is over.
-    @exclusivity(unchecked) private var completion: (@Sendable () -> Void)?
+    @exclusivity(unchecked) private var completion: Completion?
 
     init(_ process: Int32, _ processFD: Descriptor, isLost: Bool) {
         (self.process, self.processFD, self.isLost) = (process, processFD, isLost)
@@ -111,8 +113,8 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The grace period is over: sends SIGKILL. A second call does nothing.
     func finishEnd() {
-        typealias Left = (Loop.Timer?, Loop.FileDescriptorSource?, completion: (@Sendable () -> Void)?)
-        let (timer, other, completion) = lock.withLock { () -> Left in
+        let (timer, other, completion) = lock.withLock {
+            () -> (Loop.Timer?, Loop.FileDescriptorSource?, Completion?) in
             guard end == .counting else { return (nil, nil, nil) }
             end = .killed
             guard hasNumberWhileLocked else { return (self.timer, self.other, self.completion.take()) }
@@ -162,7 +164,7 @@ final class ChildGroup: @unchecked Sendable {
     /// number for them. When the last of them has ended, the period is over.
     private func settle() {
         var member = System.GroupMember.none
-        let (timer, completion) = lock.withLock { () -> (Loop.Timer?, completion: (@Sendable () -> Void)?) in
+        let (timer, completion) = lock.withLock { () -> (Loop.Timer?, Completion?) in
             // By other code, perhaps.
             if isReaped { return (self.timer, self.completion.take()) }
             if end == .counting { member = System.member(ofGroup: process) }
