@@ -153,14 +153,15 @@ extension Loop {
                 return (self.handler.take(), self.waiters.take())
             }
             guard handler != nil || waiters != nil else { return 0 }
-            // From now on the loop alone keeps the timer; and one that the handler makes.
+            // From now on the loop alone keeps the timer.
             releaseUnlocked { graceTimer.take() }
             dropLimit()
             invalidate()
             for waiter in waiters ?? [] { waiter.give(exit) }
             handler?(self, exit)
-            releaseUnlocked { (lastModes.take(), graceTimer.take()) }
+            // Before the modes are forgotten: an end that is asked for in between has a group, and no loop that counts.
             group.release()
+            releaseUnlocked { lastModes.take() }
             return 1
         }
 

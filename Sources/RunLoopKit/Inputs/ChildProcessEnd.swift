@@ -251,9 +251,11 @@ extension Loop.ChildProcess {
     public func end(within grace: Duration) -> Bool {
         let grace = max(0, grace.wholeNanoseconds)
         let counts = grace < Loop.Instant.distantFuture.nanoseconds
+        // Before SIGTERM: the child's end may be reported before this call returns.
+        let modes = modesThatCount
         guard group.beginEnd(counts: counts) else { return false }
         guard counts, group.isCounting else { return true }
-        if grace == 0 { group.finishEnd() } else { count(grace) }
+        if grace == 0 { group.finishEnd() } else { count(grace, in: modes) }
         return true
     }
 
@@ -327,29 +329,40 @@ extension Loop.ChildProcess {
 
     func dropLimit() { itemLock.withLock { limitTimer.take() }?.invalidate() }
 
-    private func count(_ grace: Int64) {
+    private var modesThatCount: ModeList { itemLock.withLock { lastModes ?? modesWhileLocked } }
+
+    /// Begins the grace period, or shortens it.
+    ///
+    /// - Parameter modes: The child's modes when the end was asked for. It may have left them meanwhile, since it has
+    ///   ended; but the others in its group have the period.
+    private func count(_ grace: Int64, in modes: ModeList) {
         var isNew = false
+        var isAttached = false
         var isShorter = false
         let timer = itemLock.withLock { () -> Loop.Timer? in
             isShorter = grace < graceLength
             graceLength = min(grace, graceLength)
             if let timer = graceTimer ?? group.graceTimer { return timer }
-            guard isValid || lastModes != nil else { return nil }
+            guard isValid || lastModes != nil || !modes.isEmpty else { return nil }
             isNew = true
             let token = Grace(of: group)
-            graceTimer = Loop.Timer(after: .nanoseconds(grace), label: "grace period of process \(process)") { _ in
+            let timer = Loop.Timer(after: .nanoseconds(grace), label: "grace period of process \(process)") { _ in
                 token.isOver()
             }
-            return graceTimer
+            isAttached = group.attach(timer)
+            // Otherwise the loop alone keeps it: what is invalid drops a timer that is in no mode yet.
+            if isValid, lastModes == nil { graceTimer = timer }
+            return timer
         }
         guard let timer else { return group.finishEnd() }
         guard isNew else { return shorten(timer, to: grace, isShorter) }
-        guard group.attach(timer) else { return timer.invalidate() }
-        for mode in itemLock.withLock({ lastModes }) ?? currentModes {
+        guard isAttached else { return timer.invalidate() }
+        let modesNow = modesThatCount
+        for mode in modesNow.isEmpty ? modes : modesNow {
             guard let loop = mode.loop else { continue }
             loop.insert(timer, in: mode.mode)
-            // It may have left the mode meanwhile.
-            if isValid, !isIn(mode) { loop.remove(timer, in: mode.mode) }
+            // It may have been removed meanwhile. An item becomes invalid before it leaves its modes for that reason.
+            if !isIn(mode), isValid { loop.remove(timer, in: mode.mode) }
         }
         // The child may have become invalid meanwhile. Then no loop counts.
         if !isValid { dropTimer(timer) }

@@ -273,7 +273,31 @@
         },
     ]
 
-    let programs = lockPrograms + loopPrograms + threadPrograms
+    /// Children whose exit is reported while another thread asks for their end.
+    let childPrograms: [Program] = [
+        Program("a grace period against the child's end", bound: 2) { play in
+            play.thread {
+                // It leaves another in its group, which ignores SIGTERM.
+                let script = "trap '' TERM; sleep 1000 & exit"
+                let child = try! Loop.ChildProcess("sh", ["-c", script]) { _, _ in }
+                var exit = siginfo_t()
+                waitid(P_PID, id_t(child.process), &exit, WEXITED | WNOWAIT)
+                Loop.current.add(child, in: .default)
+                let isCounting = Shared(false)
+                let caller = start { isCounting.value = child.end(within: .seconds(1000)) }
+                while child.isValid { Loop.current.run(mode: .default, for: .milliseconds(1)) }
+                System.join(caller)
+                let isInLoop = Loop.current.run(mode: .default, for: .zero) != .finished
+                play.require(
+                    isInLoop == isCounting.value,
+                    "end said \(isCounting.value), and \(isInLoop ? "something" : "nothing") counts the group's grace period."
+                )
+                kill(-child.process, SIGKILL)
+            }
+        }
+    ]
+
+    let programs = lockPrograms + loopPrograms + threadPrograms + childPrograms
 
     /// Starts a thread that takes part.
     @discardableResult
