@@ -16,6 +16,7 @@ extension LoopThread {
 extension LoopThreadPool {
     package func joinBlocking() { join() }
     package func drainBlocking() { drainAndWait() }
+    package func drainBlocking(for limit: Duration) -> Bool { drainAndWait(for: limit) }
 }
 
 extension Loop {

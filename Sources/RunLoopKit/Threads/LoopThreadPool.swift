@@ -221,16 +221,34 @@ public final class LoopThreadPool: Sendable {
     ///   both would wait forever. Traps there with a message.
     @available(*, noasync, message: "It would block a thread of the task: await drain().")
     public func drainAndWait() {
-        requireForeignThread("drainAndWait()")
-        guard hasThreads else { return }
+        _ = drainAndWait(for: nil, "drainAndWait()")
+    }
+
+    /// As ``drainAndWait()``, for a limited time: for a program that ends whether or not its workers do.
+    ///
+    /// - Parameter limit: How long to wait at most, in real time even for loops in virtual time. Zero or less: it only
+    ///   looks.
+    /// - Returns: Whether everything was finished in time. If not, the work goes on; ``unfinished`` shows which worker
+    ///   has how much left.
+    @available(*, noasync, message: "It would block a thread of the task: await drain().")
+    public func drainAndWait(for limit: Duration) -> Bool {
+        drainAndWait(for: limit, "drainAndWait(for:)")
+    }
+
+    private func drainAndWait(for limit: Duration?, _ call: String) -> Bool {
+        requireForeignThread(call)
+        guard hasThreads else { return true }
+        let deadline = limit.map { System.monotonicNanoseconds().addingSaturating(max(0, $0.wholeNanoseconds)) }
         let waiter = Waiter()
         let drain = workload.whenFinished { waiter.fulfil(nil) }
         // Only threads with work that the drain waits for: they may block on the caller later.
         let targets = { [workload, threads] in workload.workers(awaitedBy: drain).map { threads[$0].waitTarget } }
-        // Never fails: no other thread can give up this drain.
-        WaitRings.shared.waitingOrTrapping("LoopThreadPool.drainAndWait()", for: .threads(targets)) {
-            try? waiter.wait()
+        var isFinished = false
+        WaitRings.shared.waitingOrTrapping("LoopThreadPool.\(call)", for: .threads(targets), hasLimit: limit != nil) {
+            // Never throws: nothing fulfils the waiter with an error.
+            isFinished = (try? waiter.wait(until: deadline)) ?? true
         }
+        return isFinished || !workload.giveUp(drain: drain)
     }
 
     /// False in a forked child, where no thread finishes what the parent's had begun; and the lock of the workload may

@@ -40,10 +40,10 @@ final class WaitRings: @unchecked Sendable {
         try waiting(Wait(awaited: awaited, hasLimit: hasLimit), endlessRingsOnly: false, body)
     }
 
-    /// The same for calls that throw no error and have no time limit: traps if there is a ring that does not end.
-    func waitingOrTrapping(_ call: String, for awaited: Awaited, _ body: () -> Void) {
+    /// The same for calls that throw no error: traps if there is a ring that does not end.
+    func waitingOrTrapping(_ call: String, for awaited: Awaited, hasLimit: Bool = false, _ body: () -> Void) {
         do {
-            try waiting(Wait(awaited: awaited, hasLimit: false), endlessRingsOnly: true, body)
+            try waiting(Wait(awaited: awaited, hasLimit: hasLimit), endlessRingsOnly: true, body)
         } catch {
             fatalError("RunLoopKit: \(call): \(error)")
         }

@@ -170,6 +170,11 @@ let mistakes = [
         pool.perform { pool.drainAndWait() }
         pool.join()
     },
+    Mistake(name: "drain-pool-for", text: "RunLoopKit: LoopThreadPool.drainAndWait(for:) was called on the pool's") {
+        let pool = try LoopThreadPool(count: 1)
+        pool.perform { _ = pool.drainAndWait(for: .seconds(1)) }
+        pool.join()
+    },
     Mistake(name: "main-method", text: "RunLoopKit: the limited method \"save\" belongs to the main actor") {
         let saving = LimitedMethod<Document, Int>("save", isolation: .shared) { _, _ in }
         try LoopThread(name: "worker").performAndWait { saving(Document(), 1) }

@@ -68,6 +68,43 @@ import Testing
         pool.drainBlocking()
     }
 
+    @Test("A drain with a limit tells whether everything was finished, and gives up without a trace", arguments: 0..<10)
+    func limitedDrain(_ round: Int) throws {
+        let pool = try makePool(2)
+        #expect(pool.drainAndWait(for: .zero))
+        let blocker = Blocker()
+        pool.perform { blocker.block() }
+        _ = blocker.awaitStart()
+        #expect(!pool.drainAndWait(for: .seconds(-1)) && !pool.drainAndWait(for: .milliseconds(1)))
+        #expect(pool.unfinished.reduce(0, +) == 1)
+        blocker.release()
+        // Either answer is right at this moment, and what is given up is answered by nobody.
+        _ = pool.drainAndWait(for: .nanoseconds(round * 20_000))
+        #expect(pool.drainAndWait(for: .seconds(Int64.max)))
+        pool.stop()
+        pool.join()
+        #expect(pool.drainAndWait(for: .zero))
+    }
+
+    @Test("A drain with a limit is no ring: it ends")
+    func limitedDrainInARing() throws {
+        let pool = try makePool(1)
+        let caller = try LoopThread(name: "caller")
+        let answer = try caller.performAndWait {
+            pool.perform {
+                // It would throw if the caller waited without a limit.
+                try? caller.performAndWait {}
+            }
+            return pool.drainAndWait(for: .milliseconds(5))
+        }
+        _ = answer  // The worker may see the caller wait, or not.
+        pool.drainAndWait()
+        caller.stop()
+        caller.join()
+        pool.stop()
+        pool.join()
+    }
+
     @Test("A drain can be cancelled")
     func cancelledDrain() async throws {
         let pool = try makePool(1)
