@@ -89,6 +89,21 @@ import Testing
         #expect(passes.percentile(100) == .milliseconds(100))
     }
 
+    @Test("A program counts durations of its own as a loop does")
+    func ownHistogram() {
+        let recorder = HistogramRecorder()
+        var own = DurationHistogram()
+        #expect(own == recorder.snapshot && own.description == "none")
+        for nanoseconds: Int64 in [-5, 0, 17, 1_000_000, 3_000_000, .max] {
+            recorder.record(nanoseconds)
+            own.record(.nanoseconds(nanoseconds))
+            #expect(own == recorder.snapshot)
+        }
+        let before = own
+        own.record(.milliseconds(2))
+        #expect(own.since(before).count == 1 && own.since(before).percentile(50) >= .milliseconds(2))
+    }
+
     @Test("The difference of two snapshots is what happened between them")
     func since() {
         let scene = RecorderScene()

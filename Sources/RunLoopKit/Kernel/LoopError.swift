@@ -31,6 +31,17 @@ public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
         "\(call): \(System.describe(errno: errno))" + (advice.map { "; \($0)" } ?? "")
     }
 
+    /// Makes the error of a call that the program has made itself, such as one of its own source: with the text, the
+    /// symbolic name and the advice of the library's errors.
+    ///
+    /// - Parameters:
+    ///   - call: What failed, for people to read.
+    ///   - errno: The error number: the C library's `errno`, read right after the call.
+    ///   - advice: What to do about it; nil if the error's text says enough.
+    public init(call: String, errno: Int32, advice: String? = nil) {
+        self.init(call: call, code: errno, advice: advice)
+    }
+
     init(call: String, code: Int32 = System.lastError, advice: String? = nil) {
         self.call = call
         self.errno = code

@@ -389,6 +389,11 @@ final class ExtremeProgram {
             await Task.detached {
                 try? thread.performBlocking(for: first) {}
                 try? thread.loop.performBlocking(for: second) {}
+                if let pool = try? LoopThreadPool(count: 1) {
+                    _ = pool.drainBlocking(for: first)
+                    pool.stop()
+                    pool.joinBlocking()
+                }
             }.value
         }
         try await useSequences(of: thread.loop)
@@ -428,6 +433,10 @@ final class ExtremeProgram {
         let metrics = monitor.metrics(of: thread.loop)
         for percent in [-Double.infinity, -1, 0, 1e-300, 100, 1e300, .infinity, .nan] {
             _ = metrics?.passes.percentile(percent)
+            var own = DurationHistogram()
+            own.record(duration)
+            own.record(duration)
+            _ = own.percentile(percent)
         }
         _ = metrics.map { $0.since($0).description }
         try lookAtStalls(of: thread)

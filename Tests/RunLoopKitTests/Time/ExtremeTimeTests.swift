@@ -77,9 +77,10 @@ import Testing
         let known = [
             "Activities": 1, "AsyncLimiter": 3, "Backoff": 1, "ChildProcessEnd": 2, "ConnectionEnd": 1, "Debounce": 4,
             "DeprecatedHosting": 1,
-            "DurationHistogram": 1, "Instant": 7,
+            "DurationHistogram": 2, "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
             "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
+            "LoopThreadPool": 1,
             "MainActorHandlers": 5, "MainActorLimiters": 5, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
             "Quota": 2, "RateLimitState": 5, "Limiter": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 2,
             "Throttle": 3,
