@@ -21,7 +21,7 @@ private enum Examples {
         try rule.discard()
     }
 
-    // docs/tour.md, on work that triggers itself
+    // FeedbackLoopDetector.swift has its beginning
     static func feedback() {
         final class Panel: Sendable {
             static let layouting = LimitedMethod<Panel, Void>("layout") { panel, _ in print("laid out") }
