@@ -17,7 +17,7 @@ struct KeepaliveJob: Scenario {
             scenario: name,
             title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) jobs",
             rows: subjects.measured(name, effort), bare: "eventfd, edge",
-            notes: ["Dispatch, sync: the calling thread does the job itself, so no thread is woken."])
+            notes: ["Dispatch, sync: the calling thread does the job itself."])
     }
 }
 

@@ -13,7 +13,7 @@ struct Memory: Scenario {
             bare: "32 bytes, allocated",
             notes: [
                 "\(Outcome.kit): a timer in one mode. Handlers capture nothing.",
-                "The benchmark's own array of the items is included: 8 to 16 bytes each.",
+                "Included is the array of the items: 8 to 16 bytes each.",
                 "An idle debounce was called, and its burst is over.",
                 "kept: after the last has left, and a hundred runs.",
             ])

@@ -32,8 +32,7 @@ struct MethodCall: Scenario {
                 "The times are for 1,000 calls: microseconds here are nanoseconds for one.",
                 "\(Outcome.kit): no rule for the method. Other objects' rules make it look for one, in vain.",
                 "A rule's calls come inside its window: they are ignored or held back.",
-                "Throttle, Debounce: for comparison, as is clock_gettime. "
-                    + "A limiter, and so a rule, reads the clock once.",
+                "Throttle, Debounce, clock_gettime: for comparison.",
             ])
     }
 }

@@ -31,8 +31,8 @@ struct RateLimitCall: Scenario {
             rows: subjects.measured(name, effort), bare: "clock_gettime",
             notes: [
                 "Every figure is for 1,000 calls: microseconds are nanoseconds for one.",
-                "RunLoopKit: a debounce with a trailing edge and an Int, called on its loop's thread.",
-                "Dispatch, work item: cancelled and made again at each call, as HWDebounce does.",
+                "RunLoopKit: a trailing debounce of an Int, called on its loop's thread.",
+                "Dispatch, work item: made again at each call, as HWDebounce does.",
                 "Dispatch, asyncAfter: one at each call, as MessageThrottle does.",
             ])
     }

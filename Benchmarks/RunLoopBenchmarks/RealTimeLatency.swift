@@ -53,9 +53,7 @@ struct RealTimeLatency: Scenario {
     private func outcome(_ subjects: [LatencyPath], _ samples: [Samples], _ title: String, _ isRefused: Bool) -> Outcome
     {
         var notes = [
-            "Beside it, of normal priority: a thread for each CPU and a second process that compute, and two threads "
-                + "that post, send, signal, and add, change and cancel timers on the same loop.",
-            "others only send: a loop of the same priority, to which two threads of normal priority send by ports.",
+            "docs/reliability.md describes the load, and who only sends.",
             "The last column of the histogram holds all that is later still.",
         ]
         if isRefused { notes.append("SCHED_FIFO was refused: all threads had a normal priority.") }

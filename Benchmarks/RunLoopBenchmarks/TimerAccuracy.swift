@@ -41,7 +41,7 @@ struct TimerAccuracy: Scenario {
             extras: [Row(kit.name, [.time("grid-error", kit.gridError)])],
             notes: [
                 "Lateness; the last column of the histogram holds all that is later still.",
-                "Drift: how much later the end of a round came than its beginning, in the middle of the rounds.",
+                "Drift: how much later the end of a round came than its beginning.",
                 "RunLoopKit, ticks: a task on the loop takes them; elsewhere, a task on the default executor.",
                 "RunLoopKit: the scheduled times are off the grid by \(kit.gridError) ns at most.",
             ],

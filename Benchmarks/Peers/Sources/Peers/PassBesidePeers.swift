@@ -55,10 +55,6 @@ struct PassBesidePeers: Scenario {
         #endif
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) passes",
-            rows: subjects.measured(name, effort), bare: "epoll_wait(0)",
-            notes: [
-                "\(Outcome.kit) asks the kernel only in the rows with a pipe and of Loop.main: elsewhere it knows by "
-                    + "itself."
-            ])
+            rows: subjects.measured(name, effort), bare: "epoll_wait(0)")
     }
 }

@@ -13,8 +13,7 @@ struct RoundTripBesidePeers: Scenario {
             [BareRoundTrip(bare)] + zip(near, far).map { RoundTrip($0, $1) }
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) round trips",
-            rows: subjects.measured(name, effort), bare: "eventfd, edge",
-            notes: ["list: a mutex, an array and a condition variable.", "Dispatch may run both queues on one thread."])
+            rows: subjects.measured(name, effort), bare: "eventfd, edge")
     }
 
     private func sinks() throws -> [any Sink] {

@@ -43,9 +43,7 @@ struct TimersBesidePeers: Scenario {
         #endif
         return Outcome(
             scenario: name, title: "\(effort.operationRounds) rounds of \(effort.operationsPerRound) timers",
-            rows: subjects.measured(name, effort), bare: "clock_gettime",
-            notes: change == .retimed
-                ? [] : ["A new timer each time; libuv's memory belongs to the program, which uses it again."])
+            rows: subjects.measured(name, effort), bare: "clock_gettime")
     }
 }
 
