@@ -3,10 +3,17 @@ internal import CLinux
 extension System {
     /// Names the calling thread. The kernel keeps 15 bytes.
     static func nameThread(_ name: String) {
-        var bytes = Array(name.utf8.prefix(15)).map(CChar.init(bitPattern:))
-        // A cut inside a character would leave invalid text.
-        while String(validating: bytes.map(UInt8.init(bitPattern:)), as: UTF8.self) == nil { bytes.removeLast() }
-        _ = pthread_setname_np(pthread_self(), bytes + [0])
+        var name = name
+        name.withUTF8 { text in
+            var count = min(text.count, 15)
+            // A cut inside a character would leave invalid text.
+            while count < text.count, UTF8.isContinuation(text[count]) { count -= 1 }
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: count + 1) { bytes in
+                for index in 0..<count { bytes[index] = CChar(bitPattern: text[index]) }
+                bytes[count] = 0
+                _ = pthread_setname_np(pthread_self(), bytes.baseAddress!)
+            }
+        }
     }
 
     /// Sets the calling thread's nice value.

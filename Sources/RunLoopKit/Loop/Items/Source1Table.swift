@@ -60,6 +60,8 @@ final class Source1Table {
     /// by the sequence number of their readiness.
     var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {
         let watched = all.filter { slots[index(of: $0.token)!].isWatched }
+        // Most loops of threads have one.
+        guard watched.count > 1 else { return watched }
         return watched.map { ($0, turn(of: $0.token) ?? 0) }.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
