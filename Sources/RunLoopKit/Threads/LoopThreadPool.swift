@@ -17,9 +17,14 @@
 /// decides once, when the work is handed over. A worker runs its pieces one after the other, in the order in which they
 /// were handed over.
 ///
+/// **A short piece can wait behind a long one** while another worker is idle: how long a piece takes is not known when
+/// it is handed over, and no worker takes what another has. A concurrent queue and libuv's threads share one queue. Here
+/// ``LoopThreadPool/map(_:label:file:line:_:)`` does, or a second pool takes the long pieces.
+///
 /// **A worker that is stuck**, in a piece that blocks, does not stop the others. The pieces behind it wait.
-/// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has less to do.
-/// ``LoopThreadPool/Policy/roundRobin`` keeps giving it its share. ``unfinished`` shows which worker is stuck.
+/// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has fewer pieces; one with as many takes
+/// turns with it. ``LoopThreadPool/Policy/roundRobin`` keeps giving it its share. ``unfinished`` shows which worker is
+/// stuck.
 ///
 /// **No priorities.** For work that must not wait behind other work make a second pool; its options have a `nice`.
 ///
@@ -162,6 +167,22 @@ public final class LoopThreadPool: Sendable {
         guard hasThreads else { throw LoopThread.Stopped(thread: name) }
         return try await run(workload.begin(on: worker(for: key)), Place(label, file, line), block)
     }
+
+    /// A limit of time, as `LoopThread.run(for:)` has it, would be taken for a key.
+    @available(*, unavailable, message: "A pool's `for:` takes a key. It has no limit of time: cancel the task.")
+    @discardableResult
+    public nonisolated(nonsending) func run<Value: Sendable>(
+        for limit: Duration, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () throws -> Value
+    ) async throws -> Value { fatalError() }
+
+    /// A limit of time would be taken for a key.
+    @available(*, unavailable, message: "A pool's `for:` takes a key. It has no limit of time.")
+    @discardableResult
+    public func perform(
+        for limit: Duration, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+        _ block: @escaping @Sendable () -> Void
+    ) -> Bool { fatalError() }
 
     /// The loop of the key's worker, for timers and sources that belong with the key's work. It is the same for equal
     /// keys as long as the process lives. Several keys share a worker.
