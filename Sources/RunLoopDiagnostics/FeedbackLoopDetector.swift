@@ -111,10 +111,11 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     private static func makeObservers(of loop: Loop, _ runs: CountedRuns) -> [Loop.Observer] {
         nonisolated(unsafe) let runs = runs  // Observers run on the loop's thread.
         return [
-            Loop.Observer(.all, order: .min) { [weak loop] _, activity in
+            Loop.Observer(.all, order: .min, file: "FeedbackLoopDetector", line: 0) { [weak loop] _, activity in
                 if let run = loop?.innermostPassingRun { runs.reach(activity, in: run) }
             },
-            Loop.Observer([.beforeWaiting, .exit], order: .max) { [weak loop] _, activity in
+            Loop.Observer([.beforeWaiting, .exit], order: .max, file: "FeedbackLoopDetector", line: 0) {
+                [weak loop] _, activity in
                 if let run = loop?.innermostPassingRun { runs.leave(activity, in: run) }
             },
         ]

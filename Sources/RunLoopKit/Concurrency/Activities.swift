@@ -51,7 +51,8 @@ extension Loop {
         public func makeAsyncIterator() -> Iterator {
             let buffer = SequenceBuffer<Passage>(capacity: limit) { $0.missed += 1 + $1.missed }
             let feed = Feed(buffer)
-            let observer = Loop.Observer(activities) { [unowned(unsafe) loop = self.loop] _, activity in
+            let observer = Loop.Observer(activities, file: "activities for a task", line: 0) {
+                [unowned(unsafe) loop = self.loop] _, activity in
                 // The loop is alive: it is the caller.
                 feed.put(Passage(activity: activity, time: loop.now, missed: 0))
             }

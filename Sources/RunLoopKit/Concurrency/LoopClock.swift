@@ -69,7 +69,9 @@ public struct LoopClock: Clock {
         let reply = AwaitedReply({}, Reply.Errors(name: "", dropped: ended, exited: ended))
         let wake = reply.reply.makeBlock()
         // Only the timer retains the block, and only the loop retains the timer: a loop that drops it ends the sleep.
-        let timer = Loop.Timer(at: deadline, tolerance: tolerance, timeBase: timeBase) { _ in wake() }
+        let timer = Loop.Timer(
+            at: deadline, tolerance: tolerance, timeBase: timeBase, file: "sleep of a task", line: 0
+        ) { _ in wake() }
         let takeBack: @Sendable () -> Void = { [weak timer] in reply.reply.withdraw { timer?.invalidate() } }
         // The deadline has passed already: the task need not wait for a loop that is busy or does not run.
         if loop.insert(timer, in: mode), deadline <= now {

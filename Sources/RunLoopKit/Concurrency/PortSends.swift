@@ -22,7 +22,7 @@ extension Loop.PortSource {
     ) throws(LoopError) -> (port: Loop.PortSource, sends: Sends) {
         let buffer = SequenceBuffer<Int>(capacity: 1) { $0 += $1 }
         let feed = Feed(buffer)
-        let port = try Loop.PortSource { feed.put($0) }
+        let port = try Loop.PortSource(file: "sends to a task", line: 0) { feed.put($0) }
         return (port, Sends(subscription: Subscription(adding: port, to: loop, in: mode, feeds: buffer)))
     }
 

@@ -47,8 +47,10 @@ extension Loop {
             let buffer = SequenceBuffer<Tick>(capacity: 1) { $0.missed += 1 + $1.missed }
             let feed = Feed(buffer)
             let isSingle = interval <= .zero
-            let timer = Loop.Timer(after: interval, repeating: isSingle ? nil : interval, tolerance: tolerance) {
-                firing in
+            let timer = Loop.Timer(
+                after: interval, repeating: isSingle ? nil : interval, tolerance: tolerance, file: "ticks of a task",
+                line: 0
+            ) { firing in
                 feed.put(Tick(scheduledTime: firing.scheduledTime, missed: firing.missed))
             }
             loop.insert(timer, in: mode)

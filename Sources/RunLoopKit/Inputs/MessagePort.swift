@@ -159,7 +159,7 @@ extension Loop {
             armed = false
             self.handler = handler
             self.wakeTask = wakeTask
-            super.init(Place(#fileID, #line))
+            super.init(Place("messages to a task", 0))
         }
 
         // MARK: Sending. The public calls are in MessagePortSending.swift.

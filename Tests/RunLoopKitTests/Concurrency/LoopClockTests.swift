@@ -16,7 +16,7 @@ import Testing
             clock = LoopClock(thread.loop)
         }
 
-        var sleepers: Int { "\(thread.loop)".split(separator: "timer (").count - 1 }
+        var sleepers: Int { "\(thread.loop)".split(separator: "timer \"sleep of a task\"").count - 1 }
 
         func task<Value: Sendable>(
             _ body: @escaping @Sendable () async throws -> Value

@@ -131,6 +131,7 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// With line 0 it is a label, for items that the library makes on behalf of no place.
     init(_ file: StaticString, _ line: UInt) {
         self.init(file: file.utf8Start, line: UInt32(truncatingIfNeeded: line))
     }
