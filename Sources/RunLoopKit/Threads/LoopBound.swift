@@ -54,8 +54,10 @@ public final class LoopBound<Value>: @unchecked Sendable {
     private func requireOwnThread() {
         guard loop?.isOnOwnThread != true else { return }
         fatalError(
-            "RunLoopKit: a LoopBound<\(Value.self)> was touched on a thread other than its loop's (or the loop is "
-                + "gone). Hand the work over with Loop.perform(in:_:).")
+            "RunLoopKit: a LoopBound<\(Value.self)> was touched "
+                + (loop.map { !$0.hasEnded } ?? false
+                    ? "on a thread other than its loop's. Hand the work over with Loop.perform(in:_:)."
+                    : "after the end of its loop. Cancel and await the loop's tasks before its thread stops."))
     }
 
     /// Thread-confined: the loop's thread alone accesses the value, until the box is gone.

@@ -109,6 +109,13 @@ let mistakes = [
     Mistake(name: "loop-bound", text: "RunLoopKit: a LoopBound<Int> was touched on a thread other than its loop's") {
         print(LoopBound(1, on: try elsewhere()).value)
     },
+    Mistake(name: "loop-bound-ended", text: "RunLoopKit: a LoopBound<Int> was touched after the end of its loop") {
+        let worker = try LoopThread(name: "worker")
+        let box = LoopBound(1, on: worker.loop)
+        worker.stop()
+        worker.join()
+        _ = box.value
+    },
     Mistake(name: "join-itself", text: "RunLoopKit: LoopThread.join() was called on the thread \"worker\" itself") {
         let thread = try LoopThread(name: "worker")
         thread.perform { thread.join() }
