@@ -7,7 +7,8 @@
 /// guard answer.isAllowed else { return print("come again after \(answer.retryAfter!)") }
 /// ```
 ///
-/// It treats each key as a quota of its own would.
+/// It treats each key as a ``Quota`` of its own would: five per second, with a burst of five, can be nine in the first
+/// second. ``Quota`` says how to allow never more than that.
 ///
 /// - *Memory:* a key whose quota is full is forgotten during a later call, for whatever key. So it keeps about as many
 ///   keys as were used in the time in which an empty quota fills: a burst divided by the rate. A quota that is never
