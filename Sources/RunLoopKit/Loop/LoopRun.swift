@@ -120,6 +120,7 @@ extension Loop {
         _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
+        forgetWakeUps()
         let held = lock.hold()
         // Apart, so that the default mode, which is constant, is not retained.
         if mode.isDefault {

@@ -23,7 +23,7 @@ extension Loop {
     /// Steps 3.1 to 3.11. Returns the result of the run if the run ends with this pass.
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
-        beginPass(of: run)
+        guard beginPass(of: run) else { return .finished }
         if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
@@ -53,11 +53,15 @@ extension Loop {
     }
 
     /// Wake-ups that arrived since the last wait end no later wait, since the pass looks for all work.
+    ///
+    /// Returns false if nothing is left to wait for: a thread may have removed the last item after step 3.11 of the
+    /// pass before, and its wake-up was for this.
     @inline(__always)
-    private func beginPass(of run: Run) {
+    private func beginPass(of run: Run) -> Bool {
         Tally.count(tally.passes)
-        if run.ignoresWakeUps { waker.endWait() }
+        let wasWoken = run.ignoresWakeUps && waker.endWait()
         run.ignoresWakeUps = false
+        return !wasWoken || run.mode.has(.sources) || lock.withLock { hasAnythingToWaitFor(in: run.mode) }
     }
 
     /// Steps 3.6 to 3.8.

@@ -43,8 +43,14 @@ extension Loop {
 
     /// Begins the run that hosting is, or a pass that a host makes.
     func beginHostedRun(in mode: ModeState, budgetEnd: Int64? = nil) {
+        forgetWakeUps()
         beginRun(in: mode, isHosted: true, budgetEnd: budgetEnd, unlocking: lock.hold())
     }
+
+    /// Called before a run looks for anything to wait for: a wake-up that comes later may be for the last item, which
+    /// its sender has removed.
+    @inline(__always)
+    func forgetWakeUps() { if innermostRun?.ignoresWakeUps ?? true { waker.endWait() } }
 
     /// Pushes a run on the stack. Each run has its own stop flag, except the passes that a host makes within its
     /// hosting: these share one, so that a stop between two passes reaches the host.
@@ -56,7 +62,6 @@ extension Loop {
         lock.assertHeld()
         let isOutermost = innermostRun == nil
         let sharesStopFlag = isHosted && innermostRun?.isHosted ?? false
-        let ignoresWakeUps = innermostRun?.ignoresWakeUps ?? true
         var run = mode.endedRun.take()
         if run == nil { run = Run(in: mode) }
         run!.begin(
@@ -69,7 +74,6 @@ extension Loop {
         waker.noteAnswer()
         push(&run, in: mode)
         lock.unlock(held)
-        if ignoresWakeUps { waker.endWait() }
         if isOutermost { own.forgetListedWakeUps() }
     }
 

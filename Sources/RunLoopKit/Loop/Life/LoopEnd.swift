@@ -138,6 +138,7 @@ extension Loop {
     /// loop is closed.
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
+            forgetWakeUps()
             let entered = enterRun(in: state, unlocking: lock.hold())
             performBlocks(of: innermostRun!)
             leaveRun(entered)
