@@ -124,16 +124,8 @@ final class ChildGroup: @unchecked Sendable {
             return (isReaped ? self.timer : nil, self.other, self.completion.take())
         }
         completion?()
-        retire(timer)
-        retire(other)
-    }
-
-    /// Invalidates an item that has nothing left to do. A run that sleeps on another thread ends, if that was its last.
-    private func retire(_ item: Loop.Item?) {
-        guard let item, item.isValid else { return }
-        let loops = item.currentModes.compactMap(\.loop)
-        item.invalidate()
-        for loop in loops where !loop.isOnOwnThread { loop.wakeUp() }
+        timer?.retire()
+        other?.retire()
     }
 
     // MARK: Reaping
@@ -174,7 +166,7 @@ final class ChildGroup: @unchecked Sendable {
         }
         // Before the timer, which keeps the run going.
         completion?()
-        retire(timer)
+        timer?.retire()
         if case .living(let processFD) = member { watch(processFD) }
     }
 
@@ -308,10 +300,10 @@ extension Loop.ChildProcess {
         for mode in currentModes {
             guard let loop = mode.loop else { continue }
             loop.insert(new, in: mode.mode)
-            if isValid, !isIn(mode) { loop.remove(new, in: mode.mode) }
+            if isValid, !isIn(mode) { loop.retract(new, in: mode.mode) }
         }
         // It may have ended meanwhile.
-        if !isValid { new.invalidate() }
+        if !isValid { new.retire() }
         return true
     }
 
@@ -355,14 +347,14 @@ extension Loop.ChildProcess {
             return timer
         }
         guard let timer else { return group.finishEnd() }
-        guard isNew else { return shorten(timer, to: grace, isShorter) }
+        guard isNew else { return timer.shorten(to: grace, evenOutsideOfModes: isShorter) }
         guard isAttached else { return timer.invalidate() }
         let modesNow = modesThatCount
         for mode in modesNow.isEmpty ? modes : modesNow {
             guard let loop = mode.loop else { continue }
             loop.insert(timer, in: mode.mode)
             // It may have been removed meanwhile. An item becomes invalid before it leaves its modes for that reason.
-            if !isIn(mode), isValid { loop.remove(timer, in: mode.mode) }
+            if !isIn(mode), isValid { loop.retract(timer, in: mode.mode) }
         }
         // The child may have become invalid meanwhile. Then no loop counts.
         if !isValid { dropTimer(timer) }
@@ -373,15 +365,5 @@ extension Loop.ChildProcess {
     func dropTimer(_ timer: Loop.Timer?) {
         guard let timer, timer.currentModes.isEmpty else { return }
         timer.invalidate()
-    }
-
-    private func shorten(_ timer: Loop.Timer, to grace: Int64, _ isShorter: Bool) {
-        guard let loop = timer.currentModes.first?.loop else {
-            if isShorter { timer.restart(after: .nanoseconds(grace)) }
-            return
-        }
-        let time = loop.now + .nanoseconds(grace)
-        if let current = timer.nextFireTime, current <= time { return }
-        timer.nextFireTime = time
     }
 }

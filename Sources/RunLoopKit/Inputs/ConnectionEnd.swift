@@ -35,10 +35,9 @@ extension Loop.Connection {
         if isNew {
             for mode in modes { loop.insert(timer, in: mode.mode) }
             // It may have become invalid meanwhile.
-            if !isValid { timer.invalidate() }
+            if !isValid { timer.retire() }
         } else {
-            let time = loop.now + .nanoseconds(period)
-            if let current = timer.nextFireTime, current > time { timer.nextFireTime = time }
+            timer.shorten(to: period, evenOutsideOfModes: false)
         }
         return true
     }

@@ -113,6 +113,22 @@ extension Loop.Timer {
         return isRestarted
     }
 
+    /// Makes the timer fire after a delay, unless it fires earlier anyway. Of several threads' delays the shortest
+    /// counts.
+    ///
+    /// - Parameter changes: Whether that holds for a timer that has left its modes, too: it keeps its time there.
+    func shorten(to delay: Int64, evenOutsideOfModes changes: Bool) {
+        change { clock in
+            if let clock {
+                fireTime = .at(min(time, clock.nanoseconds(timeBase).addingSaturating(delay)))
+            } else if case .delay(let current) = fireTime {
+                fireTime = .delay(min(current, delay))
+            } else if changes {
+                fireTime = .delay(delay)
+            }
+        }
+    }
+
     /// Sets the fire time of a limiter's timer, which is not in the past; nil for none.
     func set(to time: Int64?) {
         change { _ in
