@@ -273,31 +273,9 @@
         },
     ]
 
-    /// Children whose exit is reported while another thread asks for their end.
-    let childPrograms: [Program] = [
-        Program("a grace period against the child's end", bound: 2) { play in
-            play.thread {
-                // It leaves another in its group, which ignores SIGTERM.
-                let script = "trap '' TERM; sleep 1000 & exit"
-                let child = try! Loop.ChildProcess("sh", ["-c", script]) { _, _ in }
-                var exit = siginfo_t()
-                waitid(P_PID, id_t(child.process), &exit, WEXITED | WNOWAIT)
-                Loop.current.add(child, in: .default)
-                let isCounting = Shared(false)
-                let caller = start { isCounting.value = child.end(within: .seconds(1000)) }
-                while child.isValid { Loop.current.run(mode: .default, for: .milliseconds(1)) }
-                System.join(caller)
-                let isInLoop = Loop.current.run(mode: .default, for: .zero) != .finished
-                play.require(
-                    isInLoop == isCounting.value,
-                    "end said \(isCounting.value), and \(isInLoop ? "something" : "nothing") counts the group's grace period."
-                )
-                kill(-child.process, SIGKILL)
-            }
-        }
-    ]
-
-    let programs = lockPrograms + loopPrograms + threadPrograms + childPrograms
+    let programs =
+        lockPrograms + loopPrograms + threadPrograms + childPrograms + inputPrograms + portPrograms
+        + timerPrograms + limiterPrograms
 
     /// Starts a thread that takes part.
     @discardableResult
@@ -306,7 +284,7 @@
     }
 
     /// Waits for a time, which passes only when no other thread can go on.
-    private func letOthersSleep() {
+    func letOthersSleep() {
         let word = Atomic<UInt32>(0)
         _ = System.wait(at: word, while: 0, until: System.monotonicNanoseconds() + 1_000_000)
     }
@@ -372,11 +350,16 @@
 
         /// No descriptor is left open when the loop has ended, even while somebody has the loop.
         func keepsDescriptors(_ loop: Shared<Loop?>) {
+            keepsDescriptors()
+            finally { loop.value = nil }
+        }
+
+        /// No descriptor is left open when the threads have ended.
+        func keepsDescriptors() {
             let before = openDescriptors()
             finally { [self] in
                 let after = openDescriptors()
                 require(before == after, "\(after - before) descriptors are left open.")
-                loop.value = nil
             }
         }
     }

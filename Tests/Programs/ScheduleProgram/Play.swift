@@ -26,8 +26,20 @@
         /// What is wrong whenever thread 0 waits for a descriptor that is not readable.
         func whileSleeping(_ complaint: @escaping () -> String?) { self.complaint = complaint }
 
+        private(set) var afterKill: () -> Void = {}
+
+        /// Waits for what another process does when it has got a signal: it may not come at another time in each play.
+        func afterKill(_ wait: @escaping () -> Void) { afterKill = wait }
+
         /// Called when all threads have ended.
         func finally(_ body: @escaping () -> Void) { ends.append(body) }
+
+        /// Something for a handler to capture, which must be released in the end.
+        func capture() -> Shared<Int> {
+            let captured = Shared(0)
+            finally { [weak captured, self] in require(captured == nil, "A handler is not released.") }
+            return captured
+        }
 
         func require(_ condition: Bool, _ what: @autoclosure () -> String) {
             if !condition { findings.found(what()) }
@@ -54,7 +66,7 @@
         func execute(_ order: any Order, _ findings: Findings) -> [Choice] {
             let play = Play(findings)
             self.play(play)
-            let scheduler = Scheduler(order, findings, complaint: play.complaint)
+            let scheduler = Scheduler(order, findings, complaint: play.complaint, afterKill: { play.afterKill() })
             scheduler.run(play.bodies)
             for end in play.ends { end() }
             return scheduler.choices

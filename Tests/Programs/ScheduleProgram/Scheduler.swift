@@ -63,12 +63,15 @@
 
         /// See `Play.whileSleeping`.
         private let complaint: () -> String?
+        /// See `Play.afterKill`.
+        private let afterKill: () -> Void
 
         init(
-            _ order: any Order, _ findings: Findings, stepLimit: Int = 20_000, complaint: @escaping () -> String?
+            _ order: any Order, _ findings: Findings, stepLimit: Int = 20_000, complaint: @escaping () -> String?,
+            afterKill: @escaping () -> Void = {}
         ) {
             (self.order, self.findings, self.stepLimit) = (order, findings, stepLimit)
-            self.complaint = complaint
+            (self.complaint, self.afterKill) = (complaint, afterKill)
             choices.reserveCapacity(512)
         }
 
@@ -113,8 +116,22 @@
             }
             var choice = Choice(current: current, enabled: enabled, step)
             choice.chosen = order.pick(choice, at: choices.count)
+            choice.chosen = fair(choice)
             choices.append(choice)
             return choice.chosen
+        }
+
+        private var turnsInARow = 0
+        private static let mostTurnsInARow = 1000
+
+        /// Another thread than the chosen one if that has gone on for long: it may spin until the other has done
+        /// something, as a loop does while a descriptor is ready that the other is about to disarm.
+        private func fair(_ choice: Choice) -> Int {
+            turnsInARow = choice.chosen == choices.last?.chosen ? turnsInARow + 1 : 0
+            guard turnsInARow >= Scheduler.mostTurnsInARow, !choice.others.isEmpty else { return choice.chosen }
+            turnsInARow = 0
+            let others = choice.others
+            return others.first { $0 > choice.chosen } ?? others[0]
         }
 
         /// A bit for each thread that can go on.
@@ -179,7 +196,10 @@
 
         func reach(_ step: Schedule.Step, by thread: Int) {
             // The call that the thread was about to make is made by now.
-            if case .call = members[thread].step { hasCalled = true }
+            if case .call(let call) = members[thread].step {
+                hasCalled = true
+                if call == .kill { afterKill() }
+            }
             members[thread].step = step
             handOver(from: thread, to: choose(for: thread, step))
         }

@@ -28,6 +28,8 @@
         execv("/proc/self/exe", CommandLine.unsafeArgv)
     }
     ThreadEnd.prepare()
+    // A report is made once only, so the next play would take another way.
+    Loop.mistakeHandling = .ignore
     Findings.catchTraps()
 
     var arguments = Array(CommandLine.arguments.dropFirst())

@@ -1,0 +1,612 @@
+#if DEBUG && !PLAIN_ATOMICS
+    @testable import RunLoopKit
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #elseif canImport(Android)
+        import Android
+    #endif
+
+    /// Ports: each message is handled, refused, or dropped, whatever becomes of the port meanwhile.
+    let portPrograms: [Program] = [
+        Program("a message against an invalidation") { play in
+            play.thread {
+                let loop = Loop.current
+                let (captured, sent) = (play.capture(), play.capture())
+                let port = Loop.MessagePort<Shared<Int>> { _ in captured.value += 1 }
+                loop.add(port, in: .default)
+                let accepted = Shared(0)
+                let threads = [
+                    start { if port.send(sent) { accepted.value += 1 } },
+                    start {
+                        port.invalidate()
+                        loop.wakeUp()
+                    },
+                ]
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .finished, "The run returned \(result).")
+                play.require(captured.value <= accepted.value, "A refused message was handled.")
+                play.require(!port.send(sent), "An invalid port accepts messages.")
+            }
+        },
+        Program("messages against a move to another mode") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int> { _ in captured.value += 1 }
+                loop.add(port, in: .default)
+                let threads = [
+                    start { for number in 0..<2 { play.require(port.send(number), "It refuses a message.") } },
+                    start {
+                        loop.remove(port, in: .default)
+                        loop.add(port, in: "other")
+                    },
+                ]
+                loop.run(mode: .default, for: .milliseconds(10))
+                for thread in threads { System.join(thread) }
+                loop.run(mode: "other", for: .milliseconds(10))
+                play.require(captured.value == 2, "\(captured.value) of 2 messages were handled.")
+                port.invalidate()
+            }
+        },
+        Program("messages against a second mode") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int> { _ in
+                    captured.value += 1
+                    if captured.value == 2 { loop.stop() }
+                }
+                loop.add(port, in: "other")
+                let threads = [
+                    start { for number in 0..<2 { play.require(port.send(number), "It refuses a message.") } },
+                    start { loop.add(port, in: .default) }, start { loop.remove(port, in: "other") },
+                ]
+                // Something else keeps the run going until the port is there.
+                let kept = try! Loop.PortSource { _ in }
+                loop.add(kept, in: .default)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .stopped, "\(captured.value) of 2 messages were handled.")
+                port.invalidate()
+                kept.invalidate()
+            }
+        },
+        Program("a message against a move to another loop") { play in
+            play.thread {
+                let other = try! LoopThread(name: "scheduled")
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int> { _ in captured.value += 1 }
+                loop.add(port, in: .default)
+                let accepted = Shared(0)
+                let threads = [
+                    start { for number in 0..<2 where port.send(number) { accepted.value += 1 } },
+                    start {
+                        loop.remove(port, in: .default)
+                        other.loop.add(port, in: .default)
+                    },
+                ]
+                loop.run(mode: .default, for: .milliseconds(10))
+                for thread in threads { System.join(thread) }
+                other.perform { letOthersSleep() }
+                let begin = System.monotonicNanoseconds()
+                while captured.value < accepted.value, System.monotonicNanoseconds() - begin < 1_000_000_000 {
+                    letOthersSleep()
+                }
+                play.require(accepted.value == 2, "It refuses messages.")
+                play.require(captured.value == 2, "\(captured.value) of 2 messages were handled.")
+                port.invalidate()
+                other.stop()
+                other.join()
+            }
+        },
+        Program("a message against the loop's end") { play in
+            play.thread {
+                let thread = try! LoopThread(name: "scheduled")
+                let (captured, sent) = (play.capture(), play.capture())
+                let port = Loop.MessagePort<Shared<Int>> { _ in captured.value += 1 }
+                thread.loop.add(port, in: .default)
+                let accepted = Shared(0)
+                let sender = start { for _ in 0..<2 where port.send(sent) { accepted.value += 1 } }
+                thread.stop()
+                thread.join()
+                System.join(sender)
+                play.require(captured.value <= accepted.value, "A refused message was handled.")
+                // It may go on in another loop, with the messages that wait.
+                Loop.current.add(port, in: .default)
+                Loop.current.run(mode: .default, for: .milliseconds(10))
+                play.require(
+                    captured.value == accepted.value, "\(captured.value) of \(accepted.value) messages were handled.")
+                play.require(port.send(sent), "It refuses messages in another loop.")
+                port.invalidate()
+            }
+        },
+        Program("messages that wait for room") { play in
+            play.waits { port, loop in
+                while port.isValid, loop.run(mode: .default, for: .milliseconds(10)) != .finished {
+                    if port.waitingCount == 0 { port.invalidate() }
+                }
+            }
+        },
+        Program("messages that wait for room, and are withdrawn") { play in
+            play.waits(withdraws: true) { port, loop in
+                loop.run(mode: .default, for: .milliseconds(10))
+                port.invalidate()
+            }
+        },
+        Program("messages that wait for room, and an invalidation") { play in
+            play.waits(withdraws: true) { port, loop in
+                start { port.invalidate() }
+                loop.run(mode: .default, for: .milliseconds(10))
+            }
+        },
+        Program("messages that wait for room, and are taken out") { play in
+            let taken = Shared(0)
+            play.waits(taken: taken) { port, loop in
+                start { taken.value += port.takeWaiting().count }
+                loop.run(mode: .default, for: .milliseconds(10))
+                port.invalidate()
+            }
+        },
+        Program("messages that wait for room, and the loop's end") { play in
+            play.thread {
+                let thread = try! LoopThread(name: "scheduled")
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int>(capacity: 1) { _ in captured.value += 1 }
+                thread.loop.add(port, in: .default)
+                let offers = Shared<[Loop.MessagePort<Int>.Outcome]>([])
+                let senders = (0..<2).map { number in
+                    start { offers.value.append(port.offer(number, waiting: true)) }
+                }
+                thread.stop()
+                thread.join()
+                for sender in senders { System.join(sender) }
+                for case .waits(let sender) in offers.value {
+                    play.require(sender.result != nil, "A sender waits for a loop that has ended.")
+                }
+                port.invalidate()
+            }
+        },
+        Program("messages to a port that is armed again") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int>(isOneShot: true) { _ in
+                    captured.value += 1
+                    if captured.value == 2 { loop.stop() }
+                }
+                loop.add(port, in: .default)
+                let threads = [
+                    start { for number in 0..<2 { port.send(number) } },
+                    start {
+                        port.disarm()
+                        port.rearm()
+                    },
+                ]
+                var result = loop.run(mode: .default, for: .milliseconds(10))
+                for thread in threads { System.join(thread) }
+                while captured.value < 2 {
+                    let before = captured.value
+                    port.rearm()
+                    result = loop.run(mode: .default, for: .milliseconds(10))
+                    play.require(captured.value > before, "A message is not handled: \(result).")
+                }
+                port.invalidate()
+            }
+        },
+        Program("a message against a handler") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = Loop.MessagePort<Int>()
+                let threads = [
+                    start { port.send(1) },
+                    start {
+                        port.setHandler { _ in
+                            captured.value += 1
+                            loop.stop()
+                        }
+                    },
+                ]
+                loop.add(port, in: .default)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .stopped && captured.value == 1, "The message is not handled.")
+                port.invalidate()
+            }
+        },
+        Program("a send to a port against a handler") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = try! Loop.PortSource()
+                let threads = [
+                    start { port.send() },
+                    start {
+                        port.setHandler { count in
+                            captured.value += count
+                            loop.stop()
+                        }
+                    },
+                ]
+                loop.add(port, in: .default)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .stopped && captured.value == 1, "The send is not handled.")
+                port.invalidate()
+            }
+        },
+        Program("sends to a port against an invalidation") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = try! Loop.PortSource { count in captured.value += count }
+                loop.add(port, in: .default)
+                let threads = [
+                    start {
+                        port.send()
+                        port.send()
+                    },
+                    start {
+                        port.invalidate()
+                        loop.wakeUp()
+                    },
+                ]
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .finished && captured.value <= 2, "\(captured.value) of 2 sends: \(result).")
+            }
+        },
+        Program("sends to a port against a move to another mode") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = try! Loop.PortSource { count in captured.value += count }
+                loop.add(port, in: .default)
+                let threads = [
+                    start {
+                        port.send()
+                        port.send()
+                    },
+                    start {
+                        loop.remove(port, in: .default)
+                        loop.add(port, in: "other")
+                    },
+                ]
+                loop.run(mode: .default, for: .milliseconds(10))
+                for thread in threads { System.join(thread) }
+                loop.run(mode: "other", for: .milliseconds(10))
+                play.require(captured.value == 2, "\(captured.value) of 2 sends were handled.")
+                port.invalidate()
+            }
+        },
+        Program("sends to a port in two loops") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let other = try! LoopThread(name: "scheduled")
+                let loop = Loop.current
+                let captured = play.capture()
+                let port = try! Loop.PortSource { count in captured.value += count }
+                loop.add(port, in: .default)
+                let threads = [
+                    start {
+                        port.send()
+                        port.send()
+                    },
+                    start {
+                        other.loop.add(port, in: .default)
+                        loop.remove(port, in: .default)
+                    },
+                ]
+                loop.run(mode: .default, for: .milliseconds(10))
+                for thread in threads { System.join(thread) }
+                let begin = System.monotonicNanoseconds()
+                while captured.value < 2, System.monotonicNanoseconds() - begin < 1_000_000_000 { letOthersSleep() }
+                play.require(captured.value == 2, "\(captured.value) of 2 sends were handled.")
+                port.invalidate()
+                other.stop()
+                other.join()
+            }
+        },
+        Program("a source is signalled, and moves to another mode") { play in
+            play.moves { source, loop, other in
+                loop.remove(source, in: .default)
+                loop.add(source, in: "other")
+            }
+        },
+        Program("a source is signalled, and moves to another loop") { play in
+            play.moves { source, loop, other in
+                loop.remove(source, in: .default)
+                other.add(source, in: .default)
+            }
+        },
+        Program("a source is signalled, and is in two loops") { play in
+            play.moves { source, loop, other in
+                other.add(source, in: .default)
+                loop.remove(source, in: .default)
+            }
+        },
+        Program("a source is signalled, and gets a handler") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let source = Loop.Source0()
+                let threads = [
+                    start { source.signal() },
+                    start {
+                        source.setHandler {
+                            captured.value += 1
+                            loop.stop()
+                        }
+                    },
+                ]
+                loop.add(source, in: .default)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .stopped && captured.value == 1, "The signal is not performed.")
+                source.invalidate()
+            }
+        },
+        Program("a source is told of its modes, and invalidated by two threads") { play in
+            play.thread {
+                let loop = Loop.current
+                let (joins, leaves) = (play.capture(), play.capture())
+                let source = Loop.Source0(
+                    schedule: { _, _ in joins.value += 1 }, cancel: { _, _ in leaves.value += 1 }
+                ) {}
+                loop.add(source, in: .default)
+                let threads = [
+                    start { loop.add(source, in: "other") }, start { source.invalidate() },
+                    start { loop.remove(source, in: .default) },
+                ]
+                for thread in threads { System.join(thread) }
+                play.require(joins.value == leaves.value, "Joined \(joins.value), left \(leaves.value) times.")
+            }
+        },
+        Program("an observer that two loops want") { play in
+            play.thread {
+                let other = try! LoopThread(name: "scheduled")
+                let loop = Loop.current
+                let captured = play.capture()
+                let observer = Loop.Observer(.beforeTimers, repeats: false) { _, _ in captured.value += 1 }
+                let adder = start { other.loop.add(observer, in: .default) }
+                let port = try! Loop.PortSource { _ in }
+                loop.add(observer, in: .default)
+                loop.add(port, in: .default)
+                loop.run(mode: .default, for: .milliseconds(1))
+                System.join(adder)
+                other.perform {}
+                other.stop()
+                other.join()
+                port.invalidate()
+                // The other thread may have had it, and ended before its pass.
+                play.require(captured.value <= 1, "It was called \(captured.value) times.")
+            }
+        },
+        Program("an observer is invalidated by another thread") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let isOver = Shared(false)
+                let observer = Loop.Observer { observer, _ in
+                    captured.value += 1
+                    play.require(!isOver.value, "It is called after its end.")
+                }
+                let port = try! Loop.PortSource { _ in }
+                loop.add(observer, in: .default)
+                loop.add(port, in: .default)
+                let threads = [
+                    start { observer.invalidate() }, start { loop.add(observer, in: "other") },
+                ]
+                loop.run(mode: .default, for: .milliseconds(1))
+                for thread in threads { System.join(thread) }
+                isOver.value = true
+                loop.run(mode: .default, for: .milliseconds(1))
+                port.invalidate()
+            }
+        },
+        Program("a block is withdrawn against its run") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let block = loop.performCancellable { captured.value += 1 }
+                let withdrawn = Shared(0)
+                let threads = (0..<2).map { _ in start { if block!.withdraw() { withdrawn.value += 1 } } }
+                loop.run(mode: .default, for: .zero)
+                for thread in threads { System.join(thread) }
+                loop.run(mode: .default, for: .zero)
+                play.require(
+                    captured.value + withdrawn.value == 1,
+                    "It ran \(captured.value) times, and was withdrawn \(withdrawn.value) times.")
+            }
+        },
+        Program("a delayed block is withdrawn against its run") { play in
+            play.thread {
+                let loop = Loop.current
+                let captured = play.capture()
+                let timer = loop.perform(after: .microseconds(50)) { captured.value += 1 }
+                let other = start {
+                    timer?.invalidate()
+                    loop.wakeUp()
+                }
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                System.join(other)
+                play.require(result == .finished && captured.value <= 1, "It ran \(captured.value) times: \(result).")
+            }
+        },
+        Program("a signal source: a signal against a second source") { play in
+            play.hears { sources, loop in
+                loop.add(sources[1], in: .default)
+                sources[0].invalidate()
+            }
+        },
+        Program("a signal source: two threads add and invalidate") { play in
+            play.hears { sources, loop in
+                start { sources[0].invalidate() }
+                loop.add(sources[1], in: .default)
+                sources[1].invalidate()
+            }
+        },
+        Program("a signal source: a signal against a handler") { play in
+            play.keepsDescriptors()
+            play.thread {
+                signal(SIGUSR1, SIG_IGN)
+                let loop = Loop.current
+                let captured = play.capture()
+                let source = try! Loop.SignalSource(SIGUSR1)
+                loop.add(source, in: .default)
+                let threads = [
+                    start { raiseSignal() },
+                    start {
+                        source.setHandler { _, arrivals in
+                            captured.value += arrivals.count
+                            loop.stop()
+                        }
+                    },
+                ]
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in threads { System.join(thread) }
+                play.require(result == .stopped && captured.value == 1, "\(captured.value) signals: \(result).")
+                source.invalidate()
+            }
+            play.finally { play.require(isIgnored(SIGUSR1), "The signal does not have its old effect.") }
+        },
+        Program("a signal source: signals against a move to another mode") { play in
+            play.keepsDescriptors()
+            play.thread {
+                signal(SIGUSR1, SIG_IGN)
+                let loop = Loop.current
+                let captured = play.capture()
+                let source = try! Loop.SignalSource(SIGUSR1) { _, arrivals in captured.value += 1 }
+                loop.add(source, in: .default)
+                let threads = [
+                    start { raiseSignal() },
+                    start {
+                        loop.add(source, in: "other")
+                        loop.remove(source, in: .default)
+                    },
+                ]
+                loop.run(mode: .default, for: .milliseconds(1))
+                for thread in threads { System.join(thread) }
+                loop.run(mode: "other", for: .milliseconds(1))
+                play.require(captured.value == 1, "\(captured.value) signals of 1 were reported.")
+                source.invalidate()
+            }
+            play.finally { play.require(isIgnored(SIGUSR1), "The signal does not have its old effect.") }
+        },
+    ]
+
+    /// Sends the calling thread a signal.
+    private func raiseSignal() {
+        // The scheduler looks at descriptors behind each call of the seam.
+        _ = clinux_is_open(0)
+        raise(SIGUSR1)
+    }
+
+    private func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(signal, nil, &action)
+        return action.__sigaction_handler.sa_handler.map { unsafeBitCast($0, to: Int.self) } == 1
+    }
+
+    extension WaitingSender {
+        /// The answer of a sender that waits, if it has one.
+        fileprivate var result: Result<Void, any Error>? {
+            Mirror(reflecting: answer).descendant("result") as? Result<Void, any Error>
+        }
+    }
+
+    extension Play {
+        /// Messages to a port with room for one: each has one fate, which its sender learns.
+        fileprivate func waits(
+            withdraws: Bool = false, taken: Shared<Int>? = nil,
+            _ act: @escaping @Sendable (Loop.MessagePort<Shared<Int>>, Loop) -> Void
+        ) {
+            thread { [self] in
+                let loop = Loop.current
+                let (captured, sent) = (capture(), capture())
+                let port = Loop.MessagePort<Shared<Int>>(capacity: 1) { _ in captured.value += 1 }
+                loop.add(port, in: .default)
+                let (accepted, refused) = (Shared(0), Shared(0))
+                let waiting = Shared<[WaitingSender<Shared<Int>>]>([])
+                let senders = (0..<2).map { number in
+                    start {
+                        for _ in 0..<(number == 0 ? 2 : 1) {
+                            switch port.offer(sent, waiting: true) {
+                            case .accepted: accepted.value += 1
+                            case .closed, .full: refused.value += 1
+                            case .waits(let sender):
+                                waiting.value.append(sender)
+                                if withdraws { port.withdraw(sender) }
+                            }
+                        }
+                    }
+                }
+                act(port, loop)
+                for sender in senders { System.join(sender) }
+                port.invalidate()
+                for sender in waiting.value {
+                    switch sender.result {
+                    case nil: require(false, "A sender learns nothing of its message.")
+                    case .success: accepted.value += 1
+                    case .failure: refused.value += 1
+                    }
+                }
+                require(accepted.value + refused.value == 3, "\(accepted.value) accepted, \(refused.value) refused.")
+                require(captured.value + (taken?.value ?? 0) <= accepted.value, "A refused message was handled.")
+                if !withdraws, taken == nil {
+                    require(captured.value == accepted.value, "\(captured.value) of \(accepted.value) were handled.")
+                }
+            }
+        }
+
+        /// A source is signalled once, and performed once, wherever it is then.
+        fileprivate func moves(_ move: @escaping @Sendable (Loop.Source0, Loop, Loop) -> Void) {
+            thread { [self] in
+                let other = try! LoopThread(name: "scheduled")
+                let loop = Loop.current
+                let captured = capture()
+                let source = Loop.Source0 { captured.value += 1 }
+                loop.add(source, in: .default)
+                let threads = [start { source.signal() }, start { move(source, loop, other.loop) }]
+                loop.run(mode: .default, for: .milliseconds(1))
+                for thread in threads { System.join(thread) }
+                loop.run(mode: "other", for: .milliseconds(1))
+                let begin = System.monotonicNanoseconds()
+                while captured.value < 1, System.monotonicNanoseconds() - begin < 100_000_000 { letOthersSleep() }
+                require(captured.value == 1, "It was performed \(captured.value) times.")
+                source.invalidate()
+                other.stop()
+                other.join()
+            }
+        }
+
+        /// A signal comes while sources for it are added and invalidated. In the end it has its old effect again.
+        fileprivate func hears(_ act: @escaping @Sendable ([Loop.SignalSource], Loop) -> Void) {
+            keepsDescriptors()
+            thread { [self] in
+                signal(SIGUSR1, SIG_IGN)
+                let loop = Loop.current
+                let captured = capture()
+                let sources = (0..<2).map { _ in
+                    try! Loop.SignalSource(SIGUSR1) { _, arrivals in captured.value += arrivals.count }
+                }
+                loop.add(sources[0], in: .default)
+                let threads = [start { raiseSignal() }, start { act(sources, loop) }]
+                loop.run(mode: .default, for: .milliseconds(1))
+                for thread in threads { System.join(thread) }
+                loop.run(mode: .default, for: .milliseconds(1))
+                require(captured.value <= 2, "\(captured.value) arrivals of one signal.")
+                for source in sources { source.invalidate() }
+            }
+            finally { [self] in require(isIgnored(SIGUSR1), "The signal does not have its old effect.") }
+        }
+    }
+#endif
