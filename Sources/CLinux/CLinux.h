@@ -194,6 +194,11 @@ static inline void clinux_end_uncancellable(int state) {
 #endif
 }
 
+// A variable or function of which each linked image has one. Swift compiles this header into each object whose code calls
+// a function of it, and with whole-module optimization this is code of other files, too, into which the optimizer has
+// inlined the call: a `static` variable is another one there, and a function has another address.
+#define CLINUX_ONE __attribute__((weak, visibility("hidden")))
+
 // Whether the calling thread is in the last steps of its end. Not a thread-specific value of pthread's: the C library
 // clears those before it calls the destructors of others. Every file that calls this has a variable of its own, so only
 // one file does.
@@ -400,11 +405,10 @@ typedef struct {
     unsigned long addresses[CLINUX_BACKTRACE_CAPACITY];
 } clinux_backtrace;
 
-// One for the process. Called by one file only, since every file that calls it has a variable of its own.
-static inline clinux_backtrace *clinux_shared_backtrace(void) {
-    static clinux_backtrace shared;
-    return &shared;
-}
+// One for the process.
+CLINUX_ONE clinux_backtrace clinux_the_backtrace = {0};
+
+static inline clinux_backtrace *clinux_shared_backtrace(void) { return &clinux_the_backtrace; }
 
 static inline int clinux_visit_frame(void *frame, void *context) {
     clinux_backtrace *backtrace = context;
@@ -436,7 +440,7 @@ static inline int clinux_change_backtrace(int from, int to) {
         &clinux_shared_backtrace()->state, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static inline void clinux_handle_backtrace_signal(int signal) {
+CLINUX_ONE void clinux_handle_backtrace_signal(int signal) {
     (void)signal;
     int saved = errno;
     clinux_backtrace *shared = clinux_shared_backtrace();

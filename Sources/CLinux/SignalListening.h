@@ -46,11 +46,10 @@ typedef struct {
     struct sigaction old[CLINUX_SIGNALS];
 } clinux_signals;
 
-// One for the process. Called by one file only, since every file that calls it has a variable of its own.
-static inline clinux_signals *clinux_shared_signals(void) {
-    static clinux_signals shared;
-    return &shared;
-}
+// One for the process.
+CLINUX_ONE clinux_signals clinux_the_signals = {0};
+
+static inline clinux_signals *clinux_shared_signals(void) { return &clinux_the_signals; }
 
 // As a signalfd reports it: members that the signal does not have are zero.
 static inline clinux_arrival clinux_arrival_of(int signal, const siginfo_t *info) {
@@ -92,8 +91,8 @@ static inline void clinux_write_arrival(clinux_signal_listener *listener, const 
     __atomic_fetch_add(&listener->lost, 1, __ATOMIC_RELAXED);
 }
 
-// The handler. Only what POSIX allows there, and no call of Swift's.
-static inline void clinux_hear_signal(int signal, siginfo_t *info, void *context) {
+// The handler. Only what POSIX allows there, and no call of Swift's. Its address tells whether it is installed.
+CLINUX_ONE void clinux_hear_signal(int signal, siginfo_t *info, void *context) {
     (void)context;
     int saved = errno;
     clinux_signals *shared = clinux_shared_signals();
