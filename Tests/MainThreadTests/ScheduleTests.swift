@@ -33,13 +33,13 @@ import Testing
 
     @Test("No order of threads loses work, opens a lock twice or leaves a descriptor open")
     func everyOrder() throws {
-        try playAll { name in ["exhaust", "0", Self.isLong ? "2000" : "60"] + (name.map { [$0] } ?? []) }
+        try playAll { name in ["exhaust", "0", Self.isLong ? "400" : "25"] + (name.map { [$0] } ?? []) }
     }
 
     @Test("Nor does a random one")
     func randomOrders() throws {
         let seed = Self.isLong ? UInt64.random(in: 0..<1_000_000_000) : 1
-        try playAll { name in ["random", name ?? "all", "\(seed)", Self.isLong ? "1000" : "10", "4"] }
+        try playAll { name in ["random", name ?? "all", "\(seed)", Self.isLong ? "200" : "5", "4"] }
     }
 
     @Test("A write or a wake-up that the kernel loses is found", arguments: ["write", "wake"])

@@ -80,7 +80,7 @@ import Testing
             "DurationHistogram": 2, "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
             "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
-            "LoopThreadPool": 1,
+            "LoopThreadPool": 3,
             "MainActorHandlers": 5, "MainActorLimiters": 5, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
             "Quota": 2, "RateLimitState": 5, "Limiter": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 2,
             "Throttle": 3,

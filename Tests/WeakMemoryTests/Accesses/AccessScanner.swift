@@ -139,7 +139,7 @@ struct AccessScanner {
             let variable = match.2.matches(of: /\w+/).last { Int($0.0) == nil && $0.0 != "signal" }.map { "\($0.0)" }
             let found = match.0.matches(of: orders).map { names[String($0.1)] ?? "?" }
             let line = text[..<match.range.lowerBound].count { $0 == "\n" }
-            let index = lines[...line].lastIndex { $0.hasPrefix("static inline ") }
+            let index = lines[...line].lastIndex { $0.hasPrefix("static inline ") || $0.hasPrefix("CLINUX_ONE ") }
             let function = index.flatMap { lines[$0].firstMatch(of: /(\w+)\(/) }.map { "\($0.1)" }
             let count = match.1 == "compare_exchange" ? 2 : 1
             return SourceAccess(
