@@ -18,8 +18,8 @@
 /// were handed over.
 ///
 /// **A short piece can wait behind a long one** while another worker is idle: how long a piece takes is not known when
-/// it is handed over, and no worker takes what another has. A concurrent queue and libuv's threads share one queue. Here
-/// ``LoopThreadPool/map(_:label:file:line:_:)`` does, or a second pool takes the long pieces.
+/// it is handed over, and no worker takes what another has. A concurrent queue and libuv's threads share one queue.
+/// Elements of ``LoopThreadPool/map(_:label:file:line:_:)`` do, too; or give the long pieces a pool of their own.
 ///
 /// **A worker that is stuck**, in a piece that blocks, does not stop the others. The pieces behind it wait.
 /// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has fewer pieces; one with as many takes
