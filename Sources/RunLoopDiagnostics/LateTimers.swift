@@ -26,7 +26,8 @@ extension FindingSearch {
             return nil
         }
         let firings = firings(use)
-        return finding(use, firings, search.obstacles(of: firings), "was late in each of its \(use.count) firings")
+        return finding(
+            use, firings, search.obstacles(of: firings), search, "was late in each of its \(use.count) firings")
     }
 
     /// A timer that is late by more than its interval misses calls. A machine that is merely slow, or suspended, makes
@@ -40,7 +41,7 @@ extension FindingSearch {
         let late = zip(firings, search.obstacles(of: firings)).filter { spans[$0].lateness > limit && $1 != nil }
         guard isOften(late.count) else { return nil }
         return finding(
-            use, late.map(\.0), late.map(\.1),
+            use, late.map(\.0), late.map(\.1), search,
             "was late by more than its interval, \(interval.inWords), in \(late.count) of its \(use.count) firings")
     }
 
@@ -48,7 +49,8 @@ extension FindingSearch {
     ///   - late: The late firings; at least one.
     ///   - obstacles: What was in the way of each.
     private func finding(
-        _ use: LoopTrace.HandlerUse, _ late: [Int], _ obstacles: [Obstacle?], _ what: String
+        _ use: LoopTrace.HandlerUse, _ late: [Int], _ obstacles: [Obstacle?], _ search: ObstacleSearch,
+        _ what: String
     ) -> LoopTrace.Finding {
         let lateness = late.map { spans[$0].lateness }
         let worst = obstacles[lateness.indices.max { lateness[$0] < lateness[$1] }!]
@@ -57,7 +59,9 @@ extension FindingSearch {
         let usual = counts.max { ($0.value, $0.key.order) < ($1.value, $1.key.order) }?.key
         var reasons = [
             usual.map { "Usually \($0.when) when the timer was due: \($0.remedy)." }
-                ?? "No handler of its loop was running when the timer was due."
+                ?? (search.wasOutsideRuns(late)
+                    ? "Its loop was in no run when the timer was due: run it again sooner."
+                    : "No handler of its loop was running when the timer was due.")
         ]
         if let worst, worst != usual {
             reasons.append("When the latest firing was due, \(worst.when): \(worst.remedy).")
@@ -103,16 +107,9 @@ struct ObstacleSearch {
     private let spansOfLoops: [Int: [Int]]
 
     init(_ spans: [LoopTrace.Span]) {
-        var open: [Int: [Int]] = [:]
-        var outer: [Int?] = []
-        var spansOfLoops: [Int: [Int]] = [:]
-        for (index, span) in spans.enumerated() {
-            let around = open[span.thread, default: []].prefix(span.depth)
-            outer.append(around.last)
-            open[span.thread] = around + [index]
-            spansOfLoops[span.loop, default: []].append(index)
-        }
-        (self.spans, self.outer, self.spansOfLoops) = (spans, outer, spansOfLoops)
+        self.spans = spans
+        outer = LoopTrace.Span.indicesAround(spans)
+        spansOfLoops = Dictionary(grouping: spans.indices) { spans[$0].loop }
     }
 
     /// What was in the way of each firing of one timer, given as an index.
@@ -122,12 +119,28 @@ struct ObstacleSearch {
         return firings.map { obstacle(of: $0, firingIn: modes) }
     }
 
+    /// Whether most of some firings were due between two runs of the loop, which do not belong to one host.
+    func wasOutsideRuns(_ firings: [Int]) -> Bool {
+        let outside = firings.count { firing in
+            let due = spans[firing].start - spans[firing].lateness
+            return mode(around: firing) != nil && path(at: due, in: spans[firing].loop).isEmpty
+        }
+        return outside * 2 > firings.count
+    }
+
     private func obstacle(of firing: Int, firingIn modes: Set<String>) -> Obstacle? {
         let path = path(at: spans[firing].start - spans[firing].lateness, in: spans[firing].loop)
         var run: (index: Int, mode: String)?
+        var inner: Int?
         for index in path {
+            defer { inner = index }
             guard case .run(let mode) = spans[index].kind else { continue }
-            guard !modes.contains(mode), spans[index].end <= spans[firing].start else { break }
+            // A run that goes on may call a handler, when the timer is due, that then fires the timer in a nested run.
+            // Otherwise it would have fired the timer itself, in a mode that has it.
+            let isOver = spans[index].end <= spans[firing].start
+            guard !modes.contains(mode), isOver || inner.map({ spans[$0].end <= spans[firing].start }) ?? true else {
+                break
+            }
             run = (index, mode)
         }
         guard let run else {

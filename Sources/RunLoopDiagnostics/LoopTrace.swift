@@ -140,7 +140,7 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
         handlers = HandlerUse.all(in: builder.spans)
         let lostEvents = lost.finding(in: events, of: loops, start: start, end: self.end)
         findings =
-            [lostEvents].compactMap { $0 } + FindingSearch(builder.spans, builder.arrows, handlers, names).all
+            [lostEvents].compactMap { $0 } + FindingSearch(builder, handlers, names).all
     }
 }
 

@@ -12,7 +12,14 @@ extension LoopTrace {
             /// least 3 times, and in a tenth of its calls, by more than its interval and 10 ms beyond its tolerance,
             /// because its loop called another handler or ran in another mode when it was due.
             case lateTimer
-            /// A handler causes its own next call, again and again: the loop never sleeps. Found after 50 such calls.
+            /// A handler causes its own next call, directly or through others, again and again: the loop never sleeps.
+            /// Found after 50 such calls. ``Finding/cycle`` has the handlers of one round.
+            ///
+            /// A handler causes a call by posting, signalling or sending; and that of a timer, if the timer is due
+            /// before the loop can sleep, as one with a delay of zero. What another thread or the kernel has made
+            /// ready is input, no part of a cycle. So are a descriptor that a handler of the loop has written to, a
+            /// message to a port in which others wait, and a job, since nothing tells the jobs of different tasks
+            /// apart.
             case endless
             /// The ring was too small, so the oldest events were overwritten: what they would show is no finding. The
             /// first of ``LoopTrace/findings``. It names the loop that made most of the events that are left.
@@ -22,13 +29,16 @@ extension LoopTrace {
         /// What is wrong.
         public let kind: Kind
         /// The handler that is late, or keeps the loop from sleeping. Of lost events: the one that was called and sent
-        /// to most often, by the loop that made most of those that are left; if there is none, its name is
-        /// `no handler`.
+        /// to most often, by the loop that made most of those that are left. It is an observer of a
+        /// ``FeedbackLoopDetector`` only if there is no other handler. If there is none, its name is `no handler`.
         public let handler: Handler
         /// The handler to change: ``handler``, or, of a timer that is late, what was usually running when it was due:
         /// if that was a nested run in a mode in which the timer does not fire, the handler that had begun the run.
-        /// Nil if nothing was.
+        /// Nil if nothing was, and if no handler had begun the run; ``text`` names its mode.
         public let cause: Handler?
+        /// Of an endless finding, the handlers of one round in the order of their calls, ``handler`` first: alone if it
+        /// causes its next call directly. Otherwise empty.
+        public let cycle: [Handler]
         /// The loop, as an index into ``LoopTrace/loops``.
         public let loop: Int
         /// How often in a row; how often a timer was late; how many events were lost.
@@ -40,6 +50,14 @@ extension LoopTrace {
         public let end: Loop.Instant
         /// What happened, and what would help.
         public let text: String
+
+        init(
+            kind: Kind, handler: Handler, cause: Handler?, cycle: [Handler] = [], loop: Int, count: Int,
+            start: Loop.Instant, end: Loop.Instant, text: String
+        ) {
+            (self.kind, self.handler, self.cause, self.cycle, self.loop) = (kind, handler, cause, cycle, loop)
+            (self.count, self.start, self.end, self.text) = (count, start, end, text)
+        }
     }
 
     /// A descriptor's handler that left it ready so many times in a row is a finding.
@@ -60,17 +78,14 @@ extension LoopTrace {
 /// Searches a trace for mistakes.
 struct FindingSearch {
     let spans: [LoopTrace.Span]
-    private let arrows: [LoopTrace.Arrow]
+    let builder: SpanBuilder
     let uses: [LoopTrace.HandlerUse]
     /// What is known of the items, by their names.
     let names: [String: TraceNames.Entry]
 
-    init(
-        _ spans: [LoopTrace.Span], _ arrows: [LoopTrace.Arrow], _ uses: [LoopTrace.HandlerUse],
-        _ names: [String: TraceNames.Entry]
-    ) {
-        self.spans = spans
-        self.arrows = arrows
+    init(_ builder: SpanBuilder, _ uses: [LoopTrace.HandlerUse], _ names: [String: TraceNames.Entry]) {
+        spans = builder.spans
+        self.builder = builder
         self.uses = uses
         self.names = names
     }
@@ -118,33 +133,6 @@ struct FindingSearch {
                 \(row.handler) was ready in \(row.count) passes in a row, and its handler left it ready, so the loop \
                 did not sleep. Read until there is no more, invalidate the source at the end of the data, or wait for \
                 .write only while there is something to write.
-                """)
-        }
-    }
-
-    private var endless: [LoopTrace.Finding] {
-        var chains = Array(repeating: 0, count: spans.count)
-        for arrow in arrows {
-            guard let sender = arrow.sender, sender < arrow.callout, let handler = spans[sender].handler,
-                spans[sender].loop == spans[arrow.callout].loop, handler == spans[arrow.callout].handler,
-                handler.kind != .job
-            else {
-                continue
-            }
-            chains[arrow.callout] = chains[sender] + 1
-        }
-        return rows(chains, from: 0, atLeast: LoopTrace.chainLimit).map { row in
-            let act =
-                switch row.handler.kind {
-                case .block: "posted itself"
-                case .source0: "signalled itself"
-                default: "sent to itself"
-                }
-            return finding(
-                .endless, row, cause: row.handler,
-                """
-                \(row.handler) \(act) \(row.count) times in a row, so the loop did not sleep. To wait, use a timer; to \
-                run once in each pass, use a beforeWaiting observer.
                 """)
         }
     }

@@ -64,6 +64,17 @@ extension LoopTrace {
         public var isWait: Bool {
             if case .wait = kind { true } else { false }
         }
+
+        /// For each span the index of the one around it on its thread; nil for an outermost one.
+        static func indicesAround(_ spans: [Span]) -> [Int?] {
+            var open: [Int: [Int]] = [:]
+            return spans.indices.map { index in
+                var around = open[spans[index].thread].take() ?? []
+                around.removeLast(max(0, around.count - spans[index].depth))
+                defer { open[spans[index].thread] = around + [index] }
+                return around.last
+            }
+        }
     }
 
     /// What caused a callout: a thread posted a block, signalled a source, sent to a port or enqueued a job.
@@ -76,6 +87,15 @@ extension LoopTrace {
         public let sender: Int?
         /// The callout, as an index into ``LoopTrace/spans``.
         public let callout: Int
+    }
+
+    /// The time from beforeWaiting to afterWaiting without a wait in it: a host's, if it is long.
+    struct HostRest {
+        let loop: Int
+        let start: Loop.Instant
+        let duration: Duration
+        /// The number of spans that had begun before its end.
+        let end: Int
     }
 
     /// The callouts that kept their loops busy longest, by their ``Span/ownTime``, the longest first; at most ten.
@@ -95,6 +115,8 @@ struct SpanBuilder {
     private let end: Loop.Instant
     private(set) var spans: [LoopTrace.Span] = []
     private(set) var arrows: [LoopTrace.Arrow] = []
+    /// The rests of hosted loops, which have no spans.
+    private(set) var hostRests: [LoopTrace.HostRest] = []
 
     /// The open spans of each thread, innermost last.
     private var open: [[Int]]
@@ -104,6 +126,8 @@ struct SpanBuilder {
     private var deadlines: [Loop.Instant?]
     /// The rest of each loop, if it is in one, while a handler on its thread runs the host: that handler's span.
     private var rests: [Rest?]
+    /// When each loop came to rest, until it waits, or the rest is over.
+    private var restStarts: [Loop.Instant?]
     /// The last wait of each loop, until it is known what ended it.
     private var unexplained: [Int?]
     /// The loops that were detached and may have open spans, the first to be detached last.
@@ -129,6 +153,7 @@ struct SpanBuilder {
         deadlines = Array(repeating: nil, count: loopCount)
         unexplained = Array(repeating: nil, count: loopCount)
         rests = Array(repeating: nil, count: loopCount)
+        restStarts = Array(repeating: nil, count: loopCount)
         detached = detachments.enumerated().compactMap { loop, time in time.map { (loop, $0) } }
             .sorted { $0.time > $1.time }
     }
@@ -165,8 +190,18 @@ struct SpanBuilder {
         case .reached(let activity, _):
             // No handler has explained the last wait.
             if activity == .beforeTimers { unexplained[loop] = nil }
-            if activity == .beforeWaiting { beginRest(of: loop, event) }
-            if activity == .afterWaiting { endRest(of: loop, at: event.time) }
+            if activity == .beforeWaiting {
+                restStarts[loop] = event.time
+                beginRest(of: loop, event)
+            }
+            if activity == .afterWaiting {
+                if let start = restStarts[loop].take() {
+                    let duration = start.duration(to: event.time)
+                    hostRests.append(
+                        LoopTrace.HostRest(loop: loop, start: start, duration: duration, end: spans.count))
+                }
+                endRest(of: loop, at: event.time)
+            }
         case .willCall(let handler, let cause, let lateness):
             // Observers are called after every wait, whatever ended it.
             if handler.kind != .observer { explain(loop, handler.description) }
@@ -175,7 +210,7 @@ struct SpanBuilder {
             let index = finish(event, loop) { if case .callout = $0 { true } else { false } }
             if let index { spans[index].wastedCallsInARow = wasted }
         case .willWait(let deadline, let mode):
-            (wakers[loop], deadlines[loop]) = (nil, deadline)
+            (wakers[loop], deadlines[loop], restStarts[loop]) = (nil, deadline, nil)
             begin(.wait(mode: mode, endedBy: ""), event, loop)
         case .didWait(_, let wasWoken):
             unexplained[loop] = finish(event, loop) { if case .wait = $0 { true } else { false } }

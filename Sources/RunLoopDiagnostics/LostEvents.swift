@@ -28,7 +28,7 @@ struct LostEvents {
                 \(count) of \(total) events were lost, since the ring was too small: what happened before the last \
                 \(start.duration(to: end).inWords) of \(since.duration(to: end).inWords) is unknown, and no finding. \
                 The loop \(loops[busiest.loop].printable) made \(busiest.eventCount) of the \(events.count) events \
-                that are left\(share). \(remedy(loops.count))
+                that are left\(share). \(busiest.detector)\(remedy(loops.count))
                 """)
     }
 
@@ -51,6 +51,8 @@ private struct Busiest {
     /// The handler with most calls and handovers of that loop, and how many these are.
     let handler: LoopTrace.Handler?
     let handlerCount: Int
+    /// A sentence if more than half of the events are those of a ``FeedbackLoopDetector``; otherwise empty.
+    let detector: String
 
     /// Nil if there are no events.
     init?(in events: [LoopTrace.Event]) {
@@ -67,7 +69,23 @@ private struct Busiest {
             default: break
             }
         }
-        let use = uses.max { ($0.value, $0.key.name) < ($1.value, $1.key.name) }
+        let detectors = uses.filter { $0.key.isFeedbackLoopDetector }
+        // A call returns.
+        let ofDetectors = detectors.values.reduce(0, +) * 2
+        detector =
+            ofDetectors * 2 > eventCount
+            ? "\(ofDetectors) of them are calls and returns of the observers of a FeedbackLoopDetector, which every "
+                + "pass calls: detach it while you trace. "
+            : ""
+        let others = uses.filter { !$0.key.isFeedbackLoopDetector }
+        let use = (others.isEmpty ? detectors : others).max { ($0.value, $0.key.name) < ($1.value, $1.key.name) }
         (handler, handlerCount) = (use?.key, use?.value ?? 0)
+    }
+}
+
+extension LoopTrace.Handler {
+    /// Whether it is an observer of a `FeedbackLoopDetector`, by the name that this gives it.
+    fileprivate var isFeedbackLoopDetector: Bool {
+        kind == .observer && name == "observer \"FeedbackLoopDetector\""
     }
 }

@@ -318,4 +318,50 @@ import Testing
         #expect(finding.kind == .lateTimer && finding.cause == nil)
         #expect(finding.text.contains("Usually the loop was in a run in mode 'other' when the timer was due"))
     }
+
+    /// A timer of a mode in which the loop runs for moments, inside `step`.
+    private func findingOfSeldomMode(_ work: Duration) throws -> LoopTrace.Finding {
+        let findings = findings { loop, clock in
+            loop.add(
+                Loop.Timer(after: .milliseconds(500), repeating: .milliseconds(400), label: "progress") { _ in },
+                in: "progress")
+            loop.add(
+                Loop.Timer(every: .milliseconds(400), label: "step") { _ in
+                    clock.advance(by: work)
+                    loop.run(mode: "progress", for: .milliseconds(10))
+                }, in: .default)
+        }
+        #expect(findings.map(\.handler.name) == ["timer \"progress\""])
+        return try #require(findings.first)
+    }
+
+    @Test("A timer of a mode in which the loop seldom runs is late because of the mode around")
+    func seldomMode() throws {
+        let finding = try findingOfSeldomMode(.zero)
+        #expect(finding.kind == .lateTimer && finding.cause == nil)
+        #expect(finding.text.contains("Usually the loop was in a run in mode 'default' when the timer was due"))
+        #expect(finding.text.contains("add the timer to that mode"))
+    }
+
+    @Test("If its firing was due while the handler worked that then runs its mode, that handler is why")
+    func workBeforeItsMode() throws {
+        let finding = try findingOfSeldomMode(.milliseconds(200))
+        #expect(finding.cause?.name == "timer \"step\"")
+        #expect(finding.text.contains("Usually timer \"step\" was running"))
+    }
+
+    @Test("A timer that is due while its loop is in no run is late because of that")
+    func noRun() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let tracer = LoopTracer(clock: clock)
+        tracer.attach(to: loop)
+        loop.add(Loop.Timer(every: .milliseconds(100), label: "late") { _ in })
+        for _ in 0..<10 {
+            loop.run(mode: .default, for: .zero)
+            clock.advance(by: .milliseconds(150))
+        }
+        let finding = try #require(tracer.snapshot().findings.first)
+        #expect(finding.kind == .lateTimer && finding.cause == nil)
+        #expect(finding.text.contains("Its loop was in no run when the timer was due"))
+    }
 }

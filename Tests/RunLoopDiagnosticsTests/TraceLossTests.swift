@@ -85,6 +85,33 @@ import Testing
         #expect(!passes.text.contains("no handler") && other.snapshot().html.contains("lostEvents"))
     }
 
+    @Test("The observers of a FeedbackLoopDetector are not what fills the ring, if other handlers are called")
+    func detector() throws {
+        func finding(_ prepare: (Loop) -> Void) throws -> LoopTrace.Finding {
+            let (loop, clock) = Loop.inVirtualTime()
+            let detector = FeedbackLoopDetector(on: loop)
+            let tracer = LoopTracer(capacity: 128, clock: clock)
+            tracer.attach(to: loop, as: "observed")
+            prepare(loop)
+            loop.run(mode: .default, for: .seconds(10))
+            detector.detach()
+            return try #require(tracer.snapshot().findings.first { $0.kind == .lostEvents })
+        }
+        let tick = try finding { $0.add(Loop.Timer(every: .milliseconds(10), label: "tick") { _ in }) }
+        #expect(tick.handler.name == "timer \"tick\"" && tick.cause == tick.handler)
+        #expect(tick.text.contains("calls of timer \"tick\""))
+        #expect(tick.text.contains("of the observers of a FeedbackLoopDetector") && tick.text.contains("detach it"))
+        let alone = try finding { loop in
+            let observer = Loop.Timer(every: .milliseconds(10))
+            loop.add(observer)
+            for _ in 0..<100 { loop.run(mode: .default, for: .zero) }
+            observer.invalidate()
+        }
+        #expect(alone.handler.name == "observer \"FeedbackLoopDetector\"")
+        let few = try finding { post($0, 1000) }
+        #expect(few.handler.kind == .block)
+    }
+
     @Test("Events that are being written while a trace is taken are lost without a finding")
     func beingWritten() {
         func finding(_ count: Int, of total: Int) -> LoopTrace.Finding? {
