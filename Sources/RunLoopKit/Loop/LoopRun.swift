@@ -120,7 +120,8 @@ extension Loop {
         _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
-        forgetWakeUps()
+        // A host that finds no note sleeps: its loop keeps them until the run begins.
+        if own.host == nil { forgetWakeUps() }
         let held = lock.hold()
         // Apart, so that the default mode, which is constant, is not retained.
         if mode.isDefault {

@@ -23,7 +23,7 @@ extension Loop {
     /// Steps 3.1 to 3.11. Returns the result of the run if the run ends with this pass.
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
-        guard beginPass(of: run) else { return .finished }
+        guard beginPass(of: run) else { return result(of: run, hasHandledSource: false) }
         if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)

@@ -38,6 +38,7 @@ extension Loop {
     private func informHostOfBeginning(unlocking held: consuming Lock.Held) -> Lock.Held {
         lock.unlock(held)
         own.host?.runWillBegin(in: self)
+        forgetWakeUps()
         return lock.hold()
     }
 

@@ -53,7 +53,8 @@ final class WaitRings: @unchecked Sendable {
         let caller = ThreadLoops.currentID
         lock.lock()
         var visited: Set<ThreadID> = []
-        if let ring = path(from: wait.awaited, to: caller, endlessRingsOnly, &visited) {
+        let endsByItself = endlessRingsOnly && wait.hasLimit
+        if !endsByItself, let ring = path(from: wait.awaited, to: caller, endlessRingsOnly, &visited) {
             lock.unlock()
             throw LoopThread.WaitRing(threads: ring)
         }

@@ -83,6 +83,20 @@ import Testing
         }
     }
 
+    @Test("A run that has nothing to wait for leaves the notes of other work to the host")
+    func emptyRunOfTheProgram() throws {
+        try hosted(.asks) { host, loop in
+            let log = Log<Int>()
+            #expect(loop.hosting.willSleep())
+            loop.hosting.didWake()
+            try onThreadOfItsOwn { loop.perform { log.add(1) } }
+            #expect(loop.run(mode: "empty", for: .zero) == .finished)
+            #expect(!loop.hosting.willSleep())
+            loop.hosting.pass()
+            #expect(log.entries == [1])
+        }
+    }
+
     @Test("A host need not say that it is awake: a pass does")
     func passWithoutAWord() throws {
         try hosted(.asks) { _, loop in

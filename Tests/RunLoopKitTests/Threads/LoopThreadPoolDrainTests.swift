@@ -86,25 +86,6 @@ import Testing
         #expect(pool.drainAndWait(for: .zero))
     }
 
-    @Test("A drain with a limit is no ring: it ends")
-    func limitedDrainInARing() throws {
-        let pool = try makePool(1)
-        let caller = try LoopThread(name: "caller")
-        let answer = try caller.performAndWait {
-            pool.perform {
-                // It would throw if the caller waited without a limit.
-                try? caller.performAndWait {}
-            }
-            return pool.drainAndWait(for: .milliseconds(5))
-        }
-        _ = answer  // The worker may see the caller wait, or not.
-        pool.drainAndWait()
-        caller.stop()
-        caller.join()
-        pool.stop()
-        pool.join()
-    }
-
     @Test("A drain can be cancelled")
     func cancelledDrain() async throws {
         let pool = try makePool(1)

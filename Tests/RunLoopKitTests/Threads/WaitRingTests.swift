@@ -67,6 +67,23 @@ import Testing
         }
     }
 
+    @Test("A drain with a limit ends a ring by itself, and does not trap")
+    func ringThroughALimitedDrain() throws {
+        let pool = try LoopThreadPool(count: 1)
+        let caller = try LoopThread(name: "caller")
+        let isFinished = try caller.performAndWait {
+            pool.perform { try? caller.performAndWait {} }
+            spin(until: WaitRings.shared.isWaiting(pool.loops[0].owner))
+            return pool.drainAndWait(for: .milliseconds(1))
+        }
+        #expect(!isFinished)
+        pool.drainAndWait()
+        caller.stop()
+        caller.join()
+        pool.stop()
+        pool.join()
+    }
+
     @Test("A worker of a pool that waits for a thread that drains the pool gets the error, and the drain ends")
     func ringThroughADrain() throws {
         let pool = try LoopThreadPool(count: 2)
