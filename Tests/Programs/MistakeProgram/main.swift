@@ -107,7 +107,8 @@ let mistakes = [
         Loop.main.run()
     },
     Mistake(name: "loop-bound", text: "RunLoopKit: a LoopBound<Int> was touched on a thread other than its loop's") {
-        print(LoopBound(1, on: try elsewhere()).value)
+        let worker = try LoopThread(name: "worker")
+        withExtendedLifetime(worker) { print(LoopBound(1, on: worker.loop).value) }
     },
     Mistake(name: "loop-bound-ended", text: "RunLoopKit: a LoopBound<Int> was touched after the end of its loop") {
         let worker = try LoopThread(name: "worker")
