@@ -6,7 +6,7 @@ import Synchronization
 /// ```swift
 /// var waits = DurationHistogram()
 /// waits.record(.milliseconds(3))
-/// print(waits)  // 1, median 3 ms, 99 % within 3 ms, at most 3 ms
+/// print(waits)  // 1, median 3.00 ms, 99 % within 3.00 ms, at most 3.00 ms
 /// ```
 ///
 /// The buckets are log-linear: sixteen of equal width between a power of two and the next, in nanoseconds. So a
