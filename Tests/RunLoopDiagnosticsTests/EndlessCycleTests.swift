@@ -86,12 +86,7 @@ import Testing
     private func findings(
         for duration: Duration = .seconds(1), _ prepare: (Loop, VirtualClock) throws -> Void
     ) rethrows -> [LoopTrace.Finding] {
-        let (loop, clock) = Loop.inVirtualTime()
-        let tracer = LoopTracer(clock: clock)
-        tracer.attach(to: loop, as: "the loop")
-        try prepare(loop, clock)
-        loop.run(mode: .default, for: duration)
-        return tracer.snapshot().findings
+        try LoopTrace.findings(ofRunFor: duration, prepare)
     }
 
     private func findings(

@@ -5,17 +5,26 @@ import Testing
 @testable import RunLoopDiagnostics
 @testable import RunLoopKit
 
-/// What a trace points out as a probable mistake, and what it does not, in virtual time.
-@Suite(.timeBound) struct TraceFindingTests {
-    private func findings(
-        for duration: Duration = .seconds(10), _ prepare: (Loop, VirtualClock) throws -> Void
-    ) rethrows -> [LoopTrace.Finding] {
+extension LoopTrace {
+    /// The findings of a traced run in virtual time.
+    static func findings(
+        ofRunFor duration: Duration, _ prepare: (Loop, VirtualClock) throws -> Void
+    ) rethrows -> [Finding] {
         let (loop, clock) = Loop.inVirtualTime()
         let tracer = LoopTracer(clock: clock)
         tracer.attach(to: loop, as: "the loop")
         try prepare(loop, clock)
         loop.run(mode: .default, for: duration)
         return tracer.snapshot().findings
+    }
+}
+
+/// What a trace points out as a probable mistake, and what it does not, in virtual time.
+@Suite(.timeBound) struct TraceFindingTests {
+    private func findings(
+        for duration: Duration = .seconds(10), _ prepare: (Loop, VirtualClock) throws -> Void
+    ) rethrows -> [LoopTrace.Finding] {
+        try LoopTrace.findings(ofRunFor: duration, prepare)
     }
 
     private func findings(

@@ -1,5 +1,5 @@
-// How an input lets go of what it has added to loops for itself, on any thread. A loop that sleeps with nothing else to
-// wait for would not notice: its run is to end.
+// Any thread may end an input, and with it the timers that the input has added to loops. If such a timer was the last
+// item that a sleeping run waits for, the run must wake to end.
 
 extension Loop.Item {
     /// Invalidates the item, and wakes the loops that it was in.

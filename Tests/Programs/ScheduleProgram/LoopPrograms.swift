@@ -274,8 +274,8 @@
     ]
 
     let programs =
-        lockPrograms + loopPrograms + threadPrograms + childPrograms + inputPrograms + portPrograms
-        + timerPrograms + limiterPrograms
+        lockPrograms + loopPrograms + threadPrograms + childPrograms + descriptorPrograms + connectionPrograms
+        + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms + limiterPrograms
 
     /// Starts a thread that takes part.
     @discardableResult

@@ -9,82 +9,8 @@
         import Android
     #endif
 
-    /// Descriptors that one thread makes ready, and another changes how they are watched.
-    let inputPrograms: [Program] = [
-        Program("a descriptor is ready, and its source invalidated") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let pipe = Pipe()
-                let captured = play.capture()
-                let source = try! Loop.FileDescriptorSource(owning: pipe.reader) { source, _ in
-                    captured.value += 1
-                    play.require(source.descriptor == pipe.reader, "The handler has no descriptor.")
-                    play.require(pipe.read() == 1, "The handler reads nothing.")
-                }
-                Loop.current.add(source, in: .default)
-                let writer = start { pipe.write() }
-                let other = start {
-                    source.invalidate()
-                    // If it is closed, another file gets its number, and must stay open.
-                    let new = dup(pipe.writer)
-                    source.invalidate()
-                    _ = clinux_is_open(new)
-                    play.require(clinux_is_open(new), "A descriptor is closed twice.")
-                    close(new)
-                }
-                Loop.current.run(mode: .default, for: .milliseconds(10))
-                System.join(writer)
-                System.join(other)
-                play.require(source.descriptor == -1, "The descriptor is not closed.")
-                pipe.closeWriter()
-            }
-        },
-        Program("a descriptor is ready, and its source armed again") { play in
-            play.readsAll(isOneShot: true) { source in
-                source.disarm()
-                source.rearm()
-            }
-        },
-        Program("a descriptor is ready, and its edge asked for again") { play in
-            play.readsAll(trigger: .edge) { source in source.rearm() }
-        },
-        Program("a descriptor is ready, and the interest changes") { play in
-            play.readsAll { source in
-                source.interest = []
-                source.interest = .read
-            }
-        },
-        Program("a descriptor is ready, and gets a handler") { play in
-            play.readsAll(hasHandler: false) { _ in }
-        },
-        Program("a descriptor is ready, and moves to another mode") { play in
-            play.readsAll { source in
-                guard let loop = source.currentModes.first?.loop else { return }
-                loop.add(source, in: "other")
-                loop.remove(source, in: .default)
-                loop.add(source, in: .default)
-            }
-        },
-        Program("two threads arm a descriptor") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let pipe = Pipe()
-                let loop = Loop.current
-                let source = try! Loop.FileDescriptorSource(owning: pipe.reader) { source, _ in
-                    if pipe.read() == 1 { loop.stop() }
-                }
-                loop.add(source, in: .default)
-                let threads = [
-                    start { source.disarm() }, start { source.rearm() }, start { pipe.write() },
-                ]
-                for thread in threads { System.join(thread) }
-                source.rearm()
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                play.require(result == .stopped, "The descriptor is not reported.")
-                source.invalidate()
-                pipe.closeWriter()
-            }
-        },
+    /// Connections and listeners: peers, senders and the end by several threads.
+    let connectionPrograms: [Program] = [
         Program("a connection: a hang-up against two sends") { play in
             play.keepsDescriptors()
             play.thread {
@@ -163,44 +89,9 @@
                 play.require(events.closed == 1 && others.closed == 1, "An end was not reported once.")
             }
         },
-        Program("a connection: two periods") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
-                let loop = Loop.current
-                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
-                loop.add(connection, in: .default)
-                let begin = loop.now
-                let callers = [100, 10].map { period in
-                    start { play.require(connection.end(within: .seconds(period)), "It is in no loop.") }
-                }
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for caller in callers { System.join(caller) }
-                let time = begin.duration(to: loop.now)
-                play.require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
-                play.require(events.closed == 1, "The end was reported \(events.closed) times.")
-                _ = clinux_close(ends.peers)
-            }
-        },
+        Program("a connection: two periods") { play in play.endsAfterTheShorterPeriod() },
         Program("a connection: two shorter periods") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
-                let loop = Loop.current
-                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
-                loop.add(connection, in: .default)
-                connection.end(within: .seconds(500))
-                let begin = loop.now
-                let callers = [100, 10].map { period in start { connection.end(within: .seconds(period)) } }
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for caller in callers { System.join(caller) }
-                let time = begin.duration(to: loop.now)
-                play.require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
-                play.require(events.closed == 1, "The end was reported \(events.closed) times.")
-                _ = clinux_close(ends.peers)
-            }
+            play.endsAfterTheShorterPeriod(before: .seconds(500))
         },
         Program("a connection: a period against an invalidation") { play in
             play.keepsDescriptors()
@@ -342,118 +233,7 @@
                 loop.add(listener, in: .default)
             }
         },
-        Program("a folder: a new file against an invalidation") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let folder = Folder()
-                let captured = play.capture()
-                let source = try! Loop.FolderSource(folder.path) { _, events in captured.value += events.count }
-                let loop = Loop.current
-                loop.add(source, in: .default)
-                let threads = [
-                    start { folder.makeFile() },
-                    start {
-                        source.invalidate()
-                        loop.wakeUp()
-                    },
-                ]
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .finished, "The run returned \(result).")
-                folder.remove()
-            }
-        },
-        Program("a folder: a new file against a handler") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let folder = Folder()
-                let captured = play.capture()
-                let loop = Loop.current
-                let source = try! Loop.FolderSource(folder.path)
-                let threads = [
-                    start { folder.makeFile() },
-                    start {
-                        source.setHandler { source, events in
-                            captured.value += events.count
-                            source.invalidate()
-                        }
-                    },
-                ]
-                loop.add(source, in: .default)
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .finished && captured.value > 0, "The file is not reported: \(result).")
-                folder.remove()
-            }
-        },
-        Program("a folder: a new file against its move to another mode") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let folder = Folder()
-                let captured = play.capture()
-                let loop = Loop.current
-                let source = try! Loop.FolderSource(folder.path) { source, events in
-                    captured.value += events.count
-                    source.invalidate()
-                }
-                loop.add(source, in: .default)
-                let threads = [
-                    start { folder.makeFile() },
-                    start {
-                        loop.add(source, in: "other")
-                        loop.remove(source, in: .default)
-                    },
-                ]
-                loop.run(mode: .default, for: .milliseconds(10))
-                for thread in threads { System.join(thread) }
-                let result = loop.run(mode: "other", for: .seconds(1000))
-                play.require(result == .finished && captured.value > 0, "The file is not reported: \(result).")
-                folder.remove()
-            }
-        },
-        Program("a folder goes, and its watches are asked for") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let folder = Folder()
-                let loop = Loop.current
-                let captured = play.capture()
-                let source = try! Loop.FolderSource(folder.path, options: .subfolders) { _, events in
-                    captured.value += events.count
-                }
-                loop.add(source, in: .default)
-                let threads = [
-                    start { folder.remove() },
-                    start { play.require((0...1).contains(source.watchCount), "\(source.watchCount) watches.") },
-                ]
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .finished && captured.value > 0, "The end is not reported: \(result).")
-            }
-        },
     ]
-
-    // MARK: What is ready
-
-    private final class Pipe: Sendable {
-        let reader: Int32
-        let writer: Int32
-
-        init() {
-            var ends: [Int32] = [-1, -1]
-            guard pipe(&ends) == 0 else { fatalError("no pipe") }
-            for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
-            (reader, writer) = (ends[0], ends[1])
-        }
-
-        func write() { _ = clinux_write_quietly(writer, [7], 1) }
-
-        func read() -> Int {
-            var byte: UInt8 = 0
-            return clinux_read(reader, &byte, 1)
-        }
-
-        func closeWriter() { close(writer) }
-    }
 
     /// A pair of sockets.
     private final class Ends: Sendable {
@@ -491,58 +271,27 @@
         }
     }
 
-    /// An empty folder.
-    private final class Folder: Sendable {
-        let path: String
-
-        init() {
-            var template = Array("/tmp/scheduled-XXXXXX".utf8CString)
-            path = String(cString: mkdtemp(&template))
-        }
-
-        func makeFile() {
-            // The scheduler looks at descriptors behind each call of the seam.
-            _ = clinux_is_open(0)
-            close(open(path + "/file", O_CREAT | O_WRONLY, 0o600))
-        }
-
-        func remove() {
-            _ = RunLoopKit.unlink(path + "/file")
-            _ = clinux_is_open(0)
-            rmdir(path)
-        }
-    }
-
     extension Play {
-        /// A byte is read once it is written, whatever another thread does to the source meanwhile.
-        fileprivate func readsAll(
-            trigger: Loop.FileDescriptorSource.Trigger = .level, isOneShot: Bool = false, hasHandler: Bool = true,
-            _ change: @escaping @Sendable (Loop.FileDescriptorSource) -> Void
-        ) {
+        /// Two threads end a connection with different periods, perhaps after an end with a longer one.
+        fileprivate func endsAfterTheShorterPeriod(before earlier: Duration? = nil) {
             keepsDescriptors()
             thread { [self] in
-                let pipe = Pipe()
+                let ends = Ends()
+                let events = Events(self, capture())
                 let loop = Loop.current
-                let captured = capture()
-                let handler: Loop.FileDescriptorSource.Handler = { source, _ in
-                    captured.value += max(0, pipe.read())
-                    if captured.value == 1 { loop.stop() }
-                    if source.isOneShot { source.rearm() }
+                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                loop.add(connection, in: .default)
+                if let earlier { connection.end(within: earlier) }
+                let begin = loop.now
+                let callers = [100, 10].map { period in
+                    start { self.require(connection.end(within: .seconds(period)), "It is in no loop.") }
                 }
-                let source = try! Loop.FileDescriptorSource(
-                    owning: pipe.reader, trigger: trigger, isOneShot: isOneShot, handler: hasHandler ? handler : nil)
-                loop.add(source, in: .default)
-                let threads = [
-                    start { pipe.write() },
-                    start { if hasHandler { change(source) } else { source.setHandler(handler) } },
-                ]
-                var result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                // It may have been in no mode for a moment.
-                if result == .finished { result = loop.run(mode: .default, for: .seconds(1000)) }
-                require(captured.value == 1, "The byte is not read: \(result).")
-                source.invalidate()
-                pipe.closeWriter()
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for caller in callers { System.join(caller) }
+                let time = begin.duration(to: loop.now)
+                require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
+                require(events.closed == 1, "The end was reported \(events.closed) times.")
+                _ = clinux_close(ends.peers)
             }
         }
 
