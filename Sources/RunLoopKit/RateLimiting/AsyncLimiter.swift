@@ -157,7 +157,13 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     ///
     /// - Returns: The result of the action that the call led to; nil if it led to none.
     /// - Throws: The action's error; `CancellationError` if the task is cancelled before there is an answer.
-    public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? { try await call(input).value }
+    public nonisolated(nonsending) func run(_ input: Input) async throws -> Output? {
+        let outcome = AsyncOutcome<Output>()
+        // Waits before it calls: an action that the call starts comes later, and its wait is the one to close a ring.
+        let wait = EnteredWait(outcome)
+        limiter(AsyncCall<Input, Output>(input, outcome))
+        return try await wait.value
+    }
 
     /// Calls the limiter and returns an object that waits for the answer. From any thread.
     ///
@@ -201,10 +207,24 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
         ///   answer.
         public nonisolated(nonsending) var value: Output? {
             get async throws {
-                let promise = Promise<Output?>()
-                let waiter = outcome.wait(AsyncRun.current.map(AsyncWait.init), promise.fulfil)
-                return try await promise.value { [outcome] in outcome.cancel(waiter) }
+                try await EnteredWait(outcome).value
             }
+        }
+    }
+
+    /// The current task's wait for an outcome. Other code knows of it once it is made.
+    private struct EnteredWait {
+        private let outcome: AsyncOutcome<Output>
+        private let promise = Promise<Output?>()
+        private let waiter: AsyncOutcome<Output>.Waiter
+
+        init(_ outcome: AsyncOutcome<Output>) {
+            self.outcome = outcome
+            waiter = outcome.wait(AsyncRun.current.map(AsyncWait.init), promise.fulfil)
+        }
+
+        nonisolated(nonsending) var value: Output? {
+            get async throws { try await promise.value { [outcome, waiter] in outcome.cancel(waiter) } }
         }
     }
 

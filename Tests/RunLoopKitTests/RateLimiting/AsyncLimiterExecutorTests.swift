@@ -53,6 +53,21 @@ import Testing
         #expect(try await limiter.run(1) == 10)
     }
 
+    /// Each action runs within the call that starts it: no thread is faster than a caller that waits after its call.
+    @Test("An action that a call starts waits after its caller: its own wait closes the ring")
+    func callerWaitsFirst() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let executor = CallingExecutor(nil) { _ in }
+        let second = Box<AsyncLimiter<Int, Int>>()
+        let first = Limiter.throttle(interval: .zero, on: thread.loop, executorPreference: executor) { input in
+            try await second.value?.run(input + 1) ?? 100
+        }
+        second.value = Limiter.throttle(interval: .zero, on: thread.loop, executorPreference: executor) {
+            [weak first] input in try await first?.run(input + 1) ?? input
+        }
+        #expect(try await first.run(1) == 2)
+    }
+
     @Test("An action without a preference does not run on the loop's thread")
     func noPreference() async throws {
         let thread = try LoopThread(clock: VirtualClock())
