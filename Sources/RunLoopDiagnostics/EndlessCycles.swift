@@ -97,18 +97,13 @@ struct CycleSearch {
         var lastInput: Int?
     }
 
-    private struct Key: Hashable {
-        let loop: Int
-        let handler: LoopTrace.Handler
-    }
-
     private let spans: [LoopTrace.Span]
     private let outer: [Int?]
     /// The span that has handed over the work of a callout.
     private let senders: [Int: Int]
     private var nodes: [Node?] = []
     private var states: [Int: LoopState] = [:]
-    private var ids: [Key: Int] = [:]
+    private var ids: [LoopTrace.Handler.InLoop: Int] = [:]
     /// The last callout of each handler.
     private var lastCallouts: [Int?] = []
 
@@ -177,7 +172,7 @@ struct CycleSearch {
             }
             return nodes.append(nil)
         }
-        let id = id(Key(loop: span.loop, handler: handler))
+        let id = id(LoopTrace.Handler.InLoop(loop: span.loop, handler: handler))
         var node = Node(id: id, waits: state.waits, sleeps: state.sleeps, first: index)
         node.cause = cause(of: index, node, handler, state)
         findPrevious(of: &node)
@@ -195,7 +190,7 @@ struct CycleSearch {
         return state
     }
 
-    private mutating func id(_ key: Key) -> Int {
+    private mutating func id(_ key: LoopTrace.Handler.InLoop) -> Int {
         if let known = ids[key] { return known }
         ids[key] = lastCallouts.count
         lastCallouts.append(nil)

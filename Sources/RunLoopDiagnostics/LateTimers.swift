@@ -14,20 +14,14 @@ extension FindingSearch {
         .nanoseconds(names[use.handler.name]?.tolerance ?? 0)
     }
 
-    /// The firings of a timer, as indices into the spans.
-    private func firings(_ use: LoopTrace.HandlerUse) -> [Int] {
-        spans.indices.filter { spans[$0].loop == use.loop && spans[$0].handler == use.handler }
-    }
-
     private func alwaysLate(_ use: LoopTrace.HandlerUse, _ search: ObstacleSearch) -> LoopTrace.Finding? {
         guard use.count >= LoopTrace.lateCallLimit, let least = use.lateness.min(),
             least > tolerance(use) + LoopTrace.allowedLateness
         else {
             return nil
         }
-        let firings = firings(use)
         return finding(
-            use, firings, search.obstacles(of: firings), search, "was late in each of its \(use.count) firings")
+            use, use.calls, search.obstacles(of: use.calls), search, "was late in each of its \(use.count) firings")
     }
 
     /// A timer that is late by more than its interval misses calls. A machine that is merely slow, or suspended, makes
@@ -37,8 +31,7 @@ extension FindingSearch {
         let limit = tolerance(use) + max(interval, LoopTrace.shortestMissedInterval)
         func isOften(_ count: Int) -> Bool { count >= LoopTrace.missedCallLimit && count * 10 >= use.count }
         guard interval > .zero, isOften(use.lateness.count { $0 > limit }) else { return nil }
-        let firings = firings(use)
-        let late = zip(firings, search.obstacles(of: firings)).filter { spans[$0].lateness > limit && $1 != nil }
+        let late = zip(use.calls, search.obstacles(of: use.calls)).filter { spans[$0].lateness > limit && $1 != nil }
         guard isOften(late.count) else { return nil }
         return finding(
             use, late.map(\.0), late.map(\.1), search,

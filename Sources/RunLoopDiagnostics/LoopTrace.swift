@@ -39,6 +39,12 @@ public struct LoopTrace: Sendable, CustomStringConvertible {
             default: name
             }
         }
+
+        /// A handler and its loop, as an index: two loops may have handlers of one name.
+        struct InLoop: Hashable {
+            let loop: Int
+            let handler: Handler
+        }
     }
 
     /// Identifies a handover, and the callout that it causes: each loop has numbers of its own.

@@ -107,10 +107,9 @@ struct FindingSearch {
     ///   - numbers: The number of each span in its row. Counted from `first`.
     private func rows(_ numbers: [Int], from first: Int, atLeast limit: Int) -> [Row] {
         uses.compactMap { use in
-            let calls = spans.indices.filter { spans[$0].loop == use.loop && spans[$0].handler == use.handler }
-            guard let last = calls.max(by: { numbers[$0] < numbers[$1] }), numbers[last] >= limit else { return nil }
+            guard let last = use.calls.max(by: { numbers[$0] < numbers[$1] }), numbers[last] >= limit else { return nil }
             // The row's first call may be lost.
-            let start = calls.last { $0 <= last && numbers[$0] == first } ?? calls[0]
+            let start = use.calls.last { $0 <= last && numbers[$0] == first } ?? use.calls[0]
             return Row(
                 handler: use.handler, loop: use.loop, count: numbers[last], start: spans[start].start,
                 end: spans[last].end)

@@ -8,10 +8,12 @@ extension LoopTrace {
         public let handler: Handler
         /// The loop that called it, as an index into ``LoopTrace/loops``.
         public let loop: Int
+        /// The calls in the order of time, as indices into ``LoopTrace/spans``.
+        private(set) var calls: [Int] = []
         /// The number of calls, at least 1. Each message of a port is a call; the jobs of the main queue that a pass
         /// runs are one. A limiter's action that runs inside a call of the limiter is part of the handler that made the
         /// call, and is not counted itself.
-        public internal(set) var count = 0
+        public var count: Int { calls.count }
         /// The time in all calls.
         public internal(set) var total: Duration = .zero
         /// The same without the time of handlers, waits and runs inside the calls, which a handler has that runs its
@@ -26,13 +28,14 @@ extension LoopTrace {
 
         static func all(in spans: [Span]) -> [HandlerUse] {
             var uses: [HandlerUse] = []
-            var indices: [Key: Int] = [:]
+            var indices: [Handler.InLoop: Int] = [:]
             for (index, span) in spans.enumerated() {
                 guard let handler = span.handler else { continue }
-                let place = indices[Key(handler: handler, loop: span.loop), default: uses.count]
+                let key = Handler.InLoop(loop: span.loop, handler: handler)
+                let place = indices[key, default: uses.count]
                 if place == uses.count {
                     uses.append(HandlerUse(handler: handler, loop: span.loop))
-                    indices[Key(handler: handler, loop: span.loop)] = place
+                    indices[key] = place
                 }
                 uses[place].add(span, at: index)
             }
@@ -40,14 +43,9 @@ extension LoopTrace {
                 .map(\.element)
         }
 
-        private struct Key: Hashable {
-            let handler: Handler
-            let loop: Int
-        }
-
         private mutating func add(_ span: Span, at index: Int) {
-            if count == 0 || span.duration > worst { (worst, worstCall) = (span.duration, index) }
-            count += 1
+            if calls.isEmpty || span.duration > worst { (worst, worstCall) = (span.duration, index) }
+            calls.append(index)
             total += span.duration
             ownTime += span.ownTime
             if handler.kind == .timer { lateness.append(span.lateness) }

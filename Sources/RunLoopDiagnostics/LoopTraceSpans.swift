@@ -68,12 +68,12 @@ extension LoopTrace {
         /// For each span the index of the one around it on its thread; nil for an outermost one.
         static func indicesAround(_ spans: [Span]) -> [Int?] {
             var open: [Int: [Int]] = [:]
-            return spans.indices.map { index in
-                var around = open[spans[index].thread].take() ?? []
-                around.removeLast(max(0, around.count - spans[index].depth))
-                defer { open[spans[index].thread] = around + [index] }
-                return around.last
+            func push(_ index: Int, on stack: inout [Int]) -> Int? {
+                stack.removeLast(max(0, stack.count - spans[index].depth))
+                defer { stack.append(index) }
+                return stack.last
             }
+            return spans.indices.map { push($0, on: &open[spans[$0].thread, default: []]) }
         }
     }
 
