@@ -117,8 +117,10 @@ let package = Package(
             path: "Tests/Programs/FaultProgram"),
         // Threads in every order.
         .executableTarget(
-            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux", "TestSupport"],
+            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux", "ScheduleSeam", "TestSupport"],
             path: "Tests/Programs/ScheduleProgram"),
+        // The mutexes of Swift's runtime, for that program.
+        .target(name: "ScheduleSeam", path: "Tests/Programs/ScheduleSeam"),
         .executableTarget(
             name: "SignalProgram", dependencies: ["RunLoopKit"], path: "Tests/Programs/SignalProgram"),
         .executableTarget(

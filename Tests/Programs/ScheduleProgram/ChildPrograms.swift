@@ -215,7 +215,7 @@
         },
     ]
 
-    private enum Child {
+    enum Child {
         /// Its sleeper holds none of this process's streams.
         private static let script = "trap '' TERM; sleep 100 >/dev/null 2>&1 & exit"
 

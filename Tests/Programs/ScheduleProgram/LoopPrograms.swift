@@ -276,6 +276,7 @@
     let programs =
         lockPrograms + loopPrograms + threadPrograms + childPrograms + descriptorPrograms + connectionPrograms
         + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms + limiterPrograms
+        + taskPrograms
 
     /// Starts a thread that takes part.
     @discardableResult

@@ -80,7 +80,13 @@
         /// What repeats the present execution.
         var replay = "" { didSet { Findings.prepareForTrap(text("The process has trapped.")) } }
 
-        init(_ program: String) { self.program = program }
+        /// Those of the present play.
+        nonisolated(unsafe) static var current: Findings?
+
+        init(_ program: String) {
+            self.program = program
+            Findings.current = self
+        }
 
         private func text(_ what: String) -> String {
             "FOUND in \"\(program)\", execution \(executions): \(what)\n"

@@ -1,6 +1,7 @@
 #if DEBUG && !PLAIN_ATOMICS
     import CLinux
     import RunLoopKit
+    import ScheduleSeam
 
     #if canImport(Glibc)
         import Glibc
@@ -241,11 +242,13 @@
         func begin(_ thread: Int) {
             onOneCPU()
             ThreadEnd.whenEnding { [self] in
+                schedule_seam_take_part(false)
                 Schedule.leave()
                 lastEnded = thread
                 controller.post()
             }
             turns[thread].wait()
+            schedule_seam_take_part(true)
         }
 
         func join(_ other: UInt, by thread: Int) -> Bool {

@@ -31,6 +31,7 @@
     // A report is made once only, so the next play would take another way.
     Loop.mistakeHandling = .ignore
     Findings.catchTraps()
+    TaskThread.prepare()
 
     var arguments = Array(CommandLine.arguments.dropFirst())
     if let index = arguments.firstIndex(of: "--lose") {
