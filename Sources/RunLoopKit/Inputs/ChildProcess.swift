@@ -54,7 +54,7 @@ extension Loop {
         /// Nil before it is set, once it has been called, and once the source is invalid.
         @exclusivity(unchecked) private var handler: Handler?
 
-        /// The tasks that wait for the end; nil before the first, which is like a handler that does nothing.
+        /// The tasks that wait for the end; nil while there are none. The others are like a handler that does nothing.
         @exclusivity(unchecked) var waiters: [AwaitedEnd]?
 
         /// The timer of the grace period: follows the child into its modes, until the child is invalid.
@@ -136,7 +136,19 @@ extension Loop {
 
         func set(_ handler: @escaping Handler, _ isolation: Isolation) -> Bool {
             var new: Handler? = handler
-            return replaceHandler(isolation) { swap(&self.handler, &new) }
+            return replaceReceivers(isolation) { swap(&self.handler, &new) }
+        }
+
+        /// Replaces the handler, or the waiters, as `replaceHandler` does.
+        func replaceReceivers(_ isolation: Isolation? = nil, _ exchange: () -> Void) -> Bool {
+            var hadNone = false
+            let isReplaced = replaceHandler(isolation) {
+                hadNone = hasHandler && handler == nil && waiters == nil
+                exchange()
+            }
+            // All tasks that waited were cancelled. The edge of an end since then has met nobody.
+            if hadNone { beginBeingWatched() }
+            return isReplaced
         }
 
         // MARK: Source1

@@ -25,29 +25,30 @@ extension Loop.ChildProcess {
     ///
     /// A limit is a timer that ends the child: ``end(within:)``.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled before the end. The child runs on.
+    /// - Throws: `CancellationError` when the task is cancelled before the end. The child runs on, and its end is kept
+    ///   as if the task had not waited.
     ///
     /// Foundation: `Process.waitUntilExit`; asyncio: `Process.wait`.
     public nonisolated(nonsending) func waitForEnd() async throws -> Exit {
         try Task.checkCancellation()
         let promise = beginWaiting()
-        return try await promise.value { [weak self] in
-            promise.fulfil(.failure(CancellationError()))
-            self?.endWaiting(for: promise)
-        }
+        return try await promise.value { [weak self] in self?.endWaiting(for: promise) }
     }
 
     /// Of an invalid child the promise is fulfilled when this returns.
     private func beginWaiting() -> Promise<Exit> {
         let waiter = AwaitedEnd()
-        _ = replaceHandler { waiters = (waiters ?? []) + [waiter] }
+        _ = replaceReceivers { waiters = (waiters ?? []) + [waiter] }
         return waiter.promise
     }
 
+    /// A waiter that is not in the list any more gets its answer at this moment: nobody else gets that one.
     private func endWaiting(for promise: Promise<Exit>) {
-        releaseUnlocked { () -> AwaitedEnd? in
+        let waiter = itemLock.withLock { () -> AwaitedEnd? in
             guard let index = waiters?.firstIndex(where: { $0.promise === promise }) else { return nil }
+            defer { if waiters?.isEmpty == true { waiters = nil } }
             return waiters?.remove(at: index)
         }
+        waiter?.promise.fulfil(.failure(CancellationError()))
     }
 }

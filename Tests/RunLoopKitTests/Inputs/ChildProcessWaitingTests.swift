@@ -58,9 +58,33 @@ import Testing
         let waiter = Task.immediate { try await child.waitForEnd() }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
-        #expect(child.isValid && isChild(child.process) && child.waiters?.isEmpty == true)
+        #expect(child.isValid && isChild(child.process) && child.waiters == nil)
         let second = Task.immediate { try await child.waitForEnd() }
         child.signal(SIGINT)
         #expect(try await second.value == .signalled(SIGINT, coreDumped: false))
+    }
+
+    @Test("An end that comes after a cancelled wait is kept, for a task or a handler", arguments: [false, true])
+    func endAfterCancelledWait(_ hasHandler: Bool) async throws {
+        let (thread, log) = (try LoopThread(), Log<Loop.ProcessSource.Exit>())
+        let gate = Ends.blockingPipe()
+        let child = try Child("sh", ["-c", "read line; exit 3"], input: .descriptor(gate.reader))
+        thread.loop.add(child)
+        let waiter = Task.immediate { try await child.waitForEnd() }
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        gate.hangUp()
+        waitForEnd(of: child.process)
+        // The loop looks at the descriptor, and finds nobody who waits.
+        for _ in 0..<3 { try await thread.run {} }
+        #expect(child.isValid)
+        if hasHandler {
+            child.setHandler { _, exit in log.add(exit) }
+            spin(until: !child.isValid)
+        } else {
+            log.add(try await child.waitForEnd())
+        }
+        try await thread.run {}
+        #expect(log.entries == [.exited(3)])
     }
 }
