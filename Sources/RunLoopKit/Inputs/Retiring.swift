@@ -4,10 +4,7 @@
 extension Loop.Item {
     /// Invalidates the item, and wakes the loops that it was in.
     func retire() {
-        guard isValid else { return }
-        let loops = currentModes.compactMap(\.loop)
-        invalidate()
-        for loop in loops where !loop.isOnOwnThread { loop.wakeUp() }
+        for loop in invalidateLeavingLoops() where !loop.isOnOwnThread { loop.wakeUp() }
     }
 }
 

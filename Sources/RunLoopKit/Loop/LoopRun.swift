@@ -145,6 +145,15 @@ extension Loop {
             reportEmptyRun(in: mode.mode, time)
             return .finished
         }
+        if own.host != nil {
+            held = informHostOfBeginning(unlocking: held)
+            // An observer, or another thread, may have removed the last item.
+            guard prepareToRun(in: mode) else {
+                lock.unlock(held)
+                own.host?.runHasEnded(in: self)
+                return .finished
+            }
+        }
         let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
         // Without a retain: the stack keeps the run.
         let (result, isEndedByClosing) = Unmanaged.passUnretained(innermostRun!)._withUnsafeGuaranteedRef {

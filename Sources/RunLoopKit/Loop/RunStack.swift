@@ -6,7 +6,8 @@ extension Loop {
     /// Whether `stop()` was called for the innermost run.
     enum StopFlag: UInt8, AtomicRepresentable { case noRun, running, stopped }
 
-    /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it.
+    /// Begins a run of the loop on the calling thread, its own. It may be nested in others; `leaveRun(_:)` ends it. A
+    /// host was informed before.
     ///
     /// Two functions instead of one with a closure for the run: the closure would not be inlined, which took 75
     /// instructions.
@@ -14,7 +15,6 @@ extension Loop {
     func enterRun(
         in mode: ModeState, returnsAfterSourceHandled: Bool = false, unlocking held: consuming Lock.Held
     ) -> EnteredRun {
-        if own.host != nil { held = informHostOfBeginning(unlocking: held) }
         beginRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
         return EnteredRun(changesCurrentLoop: ThreadLoops.beginRunning(self))
     }
@@ -33,9 +33,10 @@ extension Loop {
         fileprivate let changesCurrentLoop: Bool
     }
 
-    /// Unlocks the loop meanwhile.
+    /// Tells the host, whose loop rests, that a run begins. Unlocks the loop meanwhile: what the caller has found there
+    /// may have left, and the wake-up for that is forgotten.
     @inline(never)
-    private func informHostOfBeginning(unlocking held: consuming Lock.Held) -> Lock.Held {
+    func informHostOfBeginning(unlocking held: consuming Lock.Held) -> Lock.Held {
         lock.unlock(held)
         own.host?.runWillBegin(in: self)
         forgetWakeUps()

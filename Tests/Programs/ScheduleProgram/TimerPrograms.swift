@@ -174,6 +174,26 @@
                 }, { loop, work in work.post(to: loop) },
             ])
         },
+        Program("a timer is retired against its insertion") { play in
+            play.thread {
+                let loop = Loop.current
+                let port = try! Loop.PortSource { _ in }
+                loop.add(port, in: .default)
+                let timer = Loop.Timer(after: .seconds(500)) { _ in }
+                let threads = [
+                    start {
+                        loop.insert(timer, in: .default)
+                        loop.retract(port, in: .default)
+                    }, start { timer.retire() },
+                ]
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                let time = begin.duration(to: loop.now)
+                for thread in threads { System.join(thread) }
+                play.require(result == .finished && time < .seconds(1), "The run returned \(result) after \(time).")
+                port.invalidate()
+            }
+        },
         Program("a hosted loop gets work") { play in
             play.hosts { loop, work in work.post(to: loop) }
         },
@@ -187,6 +207,23 @@
             play.hosts { loop, work in
                 loop.add(port, in: .default)
                 work.send { port.send(work) }
+            }
+        },
+        Program("a run of a hosted loop against the removal of the last item") { play in
+            play.thread {
+                let loop = Loop.current
+                let port = try! Loop.PortSource { _ in }
+                loop.add(port, in: .default)
+                _ = try! loop.hosting.begin()
+                loop.hosting.pass()
+                let remover = start { loop.retract(port, in: .default) }
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                let time = begin.duration(to: loop.now)
+                System.join(remover)
+                play.require(result == .finished && time < .seconds(1), "The run returned \(result) after \(time).")
+                loop.hosting.end()
+                port.invalidate()
             }
         },
         Program("a host that says when it sleeps gets work", bound: 2) { play in

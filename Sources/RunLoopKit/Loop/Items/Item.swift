@@ -172,6 +172,24 @@ extension Loop {
             releaseIfOver()
         }
 
+        /// As `invalidate()`. Returns the loops that the item has left: those of all modes that it has joined before it
+        /// was invalid, and joins no other.
+        @inline(never)
+        final func invalidateLeavingLoops() -> [Loop] {
+            itemLock.lock()
+            guard isValid else {
+                itemLock.unlock()
+                return []
+            }
+            life.store(.invalid, ordering: .releasing)
+            let modes = memberships.modes
+            itemLock.unlock()
+            let loops = modes.compactMap(\.loop)
+            leaveLoops(of: modes)
+            releaseIfOver()
+            return loops
+        }
+
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
         /// them. It needs no reference to the loop, which is weak.
         ///

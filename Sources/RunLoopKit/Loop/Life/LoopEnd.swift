@@ -139,7 +139,9 @@ extension Loop {
     func runAcceptedWork() {
         while let state = lock.withLock({ modeStates.first(where: hasBlock) }) {
             forgetWakeUps()
-            let entered = enterRun(in: state, unlocking: lock.hold())
+            var held = lock.hold()
+            if own.host != nil { held = informHostOfBeginning(unlocking: held) }
+            let entered = enterRun(in: state, unlocking: held)
             performBlocks(of: innermostRun!)
             leaveRun(entered)
         }
