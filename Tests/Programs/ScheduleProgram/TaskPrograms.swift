@@ -51,6 +51,28 @@
                 }
             ]
         }
+        + [
+            Program("tasks: calls of a limiter against the loop's end", bound: 1) { play in
+                play.besideThread { thread, tasks in
+                    let acts = play.capture()
+                    let limiter = AsyncLimiter<Int, Int>.debounce(
+                        interval: .milliseconds(1), on: thread.loop, whenReleased: .flush, executorPreference: tasks
+                    ) { input in
+                        acts.value += 1
+                        return input
+                    }
+                    for number in 1...2 {
+                        tasks.task {
+                            let value = try await limiter.run(number)
+                            play.require(
+                                value == nil || acts.value > 0,
+                                "The answer is \(value.map(String.init) ?? "nil"), of \(acts.value) actions.")
+                        }
+                    }
+                    return [{ thread.stop() }]
+                }
+            }
+        ]
         + [RateLimitRelease.flush, .discard].map { release in
             Program("tasks: calls of a limiter against its release, \(release)", bound: 1) { play in
                 play.besideLoop { loop, threads in
@@ -305,6 +327,35 @@
                 play.require(pool.unfinished == [0], "\(pool.unfinished) are unfinished.")
             }
         },
+        Program("tasks: a pool's map against a cancellation and the end", bound: 1) { play in
+            play.thread {
+                let pool = try! LoopThreadPool(count: 2, options: .init(name: "scheduled"))
+                let tasks = TaskThread()
+                let isAnswered = Shared(false)
+                let captured = play.capture()
+                let task = tasks.task {
+                    let answer = await outcome {
+                        try await pool.map([1, 2, 3]) { number in
+                            captured.value += 1
+                            play.require(!isAnswered.value, "Part \(number) begins after the answer.")
+                            return number
+                        }
+                    }
+                    isAnswered.value = true
+                    play.require(
+                        ["[1, 2, 3]", "cancelled", "Stopped"].contains(answer),
+                        "The map got \(answer), after \(captured.value) parts.")
+                }
+                let caller = start {
+                    task.cancel()
+                    pool.stop()
+                }
+                tasks.run()
+                System.join(caller)
+                pool.join()
+                play.require(pool.unfinished == [0, 0], "\(pool.unfinished) are unfinished.")
+            }
+        },
         Program("tasks: drains against a cancellation of one", bound: 1) { play in
             play.thread {
                 let pool = try! LoopThreadPool(count: 1, options: .init(name: "scheduled"))
@@ -423,6 +474,23 @@
             play.besideThread { thread, tasks in
                 tasks.task { for await _ in thread.loop.ticks(every: .seconds(1000)) {} }
                 return [{ thread.stop() }]
+            }
+        },
+        Program("tasks: sends and activities against the loop's end", bound: 1) { play in
+            play.besideThread { thread, tasks in
+                let (port, sends) = try! Loop.PortSource.makeSends(on: thread.loop)
+                tasks.task {
+                    var sum = 0
+                    for await count in sends { sum += count }
+                    play.require(sum <= 1, "\(sum) sends came.")
+                }
+                tasks.task { for await _ in thread.loop.activities(.beforeWaiting) {} }
+                return [
+                    {
+                        port.send()
+                        thread.stop()
+                    }
+                ]
             }
         },
         Program("tasks: sends against a cancellation", bound: 1) { play in

@@ -8,6 +8,25 @@ private let bothTriggers = Host.Trigger.allCases
 
 /// Runs of a hosted loop: in its handlers, with the host inside their handlers, and between two passes.
 @Suite(.timeBound) struct HostedRunTests {
+    // MARK: Between two passes
+
+    @Test("A run between two passes ends at once if the observers of its beginning remove the last item")
+    func lastItemLeavesAsARunBegins() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let source = Loop.Source0 {}
+        loop.add(source)
+        let host = try Host(loop, .default)
+        host.serve()
+        loop.add(Loop.Observer(.afterWaiting) { _, _ in source.invalidate() })
+        let begin = loop.now
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(loop.now == begin)
+        host.serve()
+        #expect(host.results.last == .finished)
+        loop.hosting.end()
+    }
+
     // MARK: The host inside handlers of a nested run
 
     @Test("A host that a handler runs does not take the stop of the handler's nested run", arguments: bothTriggers)
