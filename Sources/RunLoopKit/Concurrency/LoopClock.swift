@@ -72,10 +72,10 @@ public struct LoopClock: Clock {
         let timer = Loop.Timer(
             at: deadline, tolerance: tolerance, timeBase: timeBase, file: "sleep of a task", line: 0
         ) { _ in wake() }
-        let takeBack: @Sendable () -> Void = { [weak timer] in reply.reply.withdraw { timer?.invalidate() } }
+        let takeBack: @Sendable () -> Void = { [weak timer] in reply.reply.withdraw { timer?.retire() } }
         // The deadline has passed already: the task need not wait for a loop that is busy or does not run.
         if loop.insert(timer, in: mode), deadline <= now {
-            timer.invalidate()
+            timer.retire()
             wake()
         }
         return (reply, takeBack)

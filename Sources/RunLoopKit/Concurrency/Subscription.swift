@@ -61,7 +61,7 @@ final class Subscription<Element: Sendable>: Sendable {
 
     @discardableResult
     private func leave() -> Element? {
-        item?.invalidate()
+        item?.retire()
         endHandler?.cancel()
         return nil
     }

@@ -415,6 +415,12 @@
                 return [{ task.cancel() }]
             }
         },
+        Program("tasks: a sleep that is the last item is cancelled", bound: 2) { play in
+            play.endsWithTheTask { loop in try? await LoopClock(loop, in: .default).sleep(for: .seconds(500)) }
+        },
+        Program("tasks: ticks that are the last item are cancelled", bound: 2) { play in
+            play.endsWithTheTask { loop in for await _ in loop.ticks(every: .seconds(500)) {} }
+        },
         Program("tasks: calls of an actor on a loop", bound: 1) { play in
             play.besideLoop(threads: 2) { loop, threads in
                 let counter = Counter(loop)
@@ -431,6 +437,28 @@
             }
         },
     ]
+
+    extension Play {
+        /// A run that waits for nothing but the item of a task's wait ends when the task is cancelled.
+        fileprivate func endsWithTheTask(_ wait: @escaping @Sendable (Loop) async -> Void) {
+            thread { [self] in
+                let loop = Loop.current
+                let port = try! Loop.PortSource { _ in }
+                loop.add(port, in: .default)
+                let tasks = TaskThread()
+                let task = tasks.task { await wait(loop) }
+                let threads = [
+                    start { tasks.run() }, start { loop.retract(port, in: .default) }, start { task.cancel() },
+                ]
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                let time = begin.duration(to: loop.now)
+                for thread in threads { System.join(thread) }
+                require(result == .finished && time < .seconds(1), "The run returned \(result) after \(time).")
+                port.invalidate()
+            }
+        }
+    }
 
     private actor Counter {
         private let loop: Loop
