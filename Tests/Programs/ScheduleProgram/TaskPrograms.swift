@@ -571,7 +571,12 @@
         },
         Program("tasks: reports of a descriptor against a cancellation", bound: 1) { play in
             let writer = Shared<Int32>(-1)
-            play.finally { close(writer.value) }
+            // The task may have closed the other end.
+            signal(SIGPIPE, SIG_IGN)
+            play.finally {
+                close(writer.value)
+                signal(SIGPIPE, SIG_DFL)
+            }
             play.keepsDescriptors()
             play.besideLoop { loop, threads in
                 var ends: [Int32] = [0, 0]
