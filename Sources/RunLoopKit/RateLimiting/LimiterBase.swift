@@ -307,8 +307,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     final func invalidate() { end(.invalid) }
 
     private func end(_ life: Life) {
-        let remains = lock.withLock { (takeLine(), close(life)) }
-        withExtendedLifetime(remains) {}
+        let (line, remains) = lock.withLock { (takeLine(), close(life)) }
+        withExtendedLifetime(line) { giveUp(remains) }
     }
 
     /// The handler was set. The lock is held.
@@ -320,9 +320,9 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// An action on its way to the loop may belong to a handler that was replaced: then the limiter goes on.
     final func actorIsGone(of handler: AnyObject) {
         let remains = lock.withLock {
-            isolatedHandler == ObjectIdentifier(handler) ? (takeLine(), close(.invalid)) : nil
+            isolatedHandler == ObjectIdentifier(handler) ? (line: takeLine(), rest: close(.invalid)) : nil
         }
-        withExtendedLifetime(remains) {}
+        if let remains { giveUp(remains.rest) }
     }
 
     /// Called after a call was refused that its caller does not make in another way, as rules do. A limiter that must
@@ -371,7 +371,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         let remains = close(.invalid)
         lock.unlock()
         perform(acceptance)
-        withExtendedLifetime((pending, remains)) {}
+        withExtendedLifetime(pending) { giveUp(remains) }
     }
 
     /// Called on the loop's thread, after its last block.
@@ -385,7 +385,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         lock.unlock()
         if isLost { reportDropped() }
         for action in left + pending { action() }
-        withExtendedLifetime((dropped, remains)) {}
+        withExtendedLifetime(dropped) { giveUp(remains) }
     }
 
     /// Takes the actions in line, and those left for the loop's end. The lock is held.
@@ -393,15 +393,28 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         (linedUp.takeAll(), exchange(&leftForTheEnd, with: []))
     }
 
-    /// Refuses everything from now on. The lock is held. Returns what the caller must release without it.
-    private func close(_ life: Life) -> Any? {
+    /// What a limiter leaves at its end: to be released without the lock.
+    private struct Remains {
+        let contents: Any?
+        let hadTimer: Bool
+    }
+
+    /// Refuses everything from now on. The lock is held; once it is released, call `giveUp(_:)`.
+    private func close(_ life: Life) -> Remains {
         if isOpen {
             self.life = life
             if life == .invalid, leftForTheEnd.isEmpty { loop.removeEndListener(self) }
         }
         timerTime = nil
+        let timer = timer.take()
         // Its handler may run, in which the limiter ends.
-        timer.take()?.invalidate()
-        return forgetAll()
+        timer?.invalidate()
+        return Remains(contents: forgetAll(), hadTimer: timer != nil)
+    }
+
+    /// A run that waits for nothing but the timer is to end: see Retiring.swift.
+    private func giveUp(_ remains: Remains) {
+        if remains.hadTimer, !loop.isOnOwnThread { loop.wakeUp() }
+        withExtendedLifetime(remains) {}
     }
 }

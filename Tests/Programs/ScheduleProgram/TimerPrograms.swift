@@ -194,6 +194,22 @@
                 port.invalidate()
             }
         },
+        Program("a limiter whose timer is the last item is invalidated") { play in
+            play.thread {
+                let loop = Loop.current
+                let port = try! Loop.PortSource { _ in }
+                loop.add(port, in: .default)
+                let debounce = Debounce<Int>(interval: .seconds(500), on: loop) { _ in }
+                debounce(1)
+                let threads = [start { loop.retract(port, in: .default) }, start { debounce.invalidate() }]
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                let time = begin.duration(to: loop.now)
+                for thread in threads { System.join(thread) }
+                play.require(result == .finished && time < .seconds(1), "The run returned \(result) after \(time).")
+                port.invalidate()
+            }
+        },
         Program("a hosted loop gets work") { play in
             play.hosts { loop, work in work.post(to: loop) }
         },
