@@ -155,9 +155,7 @@ extension Loop {
         /// CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {
             itemLock.lock()
-            guard isValid else { return itemLock.unlock() }
-            // Release: a thread that finds the item invalid sees what the caller did before.
-            life.store(.invalid, ordering: .releasing)
+            guard becomeInvalidWhileLocked() else { return itemLock.unlock() }
             if let mode = memberships.first, mode.itemsLeaveAlone, isInOneLoop, !isNotifiedOfModes {
                 itemLock.unlock()
                 if leaveModes(with: mode) {
@@ -172,16 +170,24 @@ extension Loop {
             releaseIfOver()
         }
 
+        /// Returns false if the item is invalid already.
+        @inline(__always)
+        private func becomeInvalidWhileLocked() -> Bool {
+            guard isValid else { return false }
+            // Release: a thread that finds the item invalid sees what the caller did before.
+            life.store(.invalid, ordering: .releasing)
+            return true
+        }
+
         /// As `invalidate()`. Returns the loops that the item has left: those of all modes that it has joined before it
         /// was invalid, and joins no other.
         @inline(never)
         final func invalidateLeavingLoops() -> [Loop] {
             itemLock.lock()
-            guard isValid else {
+            guard becomeInvalidWhileLocked() else {
                 itemLock.unlock()
                 return []
             }
-            life.store(.invalid, ordering: .releasing)
             let modes = memberships.modes
             itemLock.unlock()
             let loops = modes.compactMap(\.loop)
