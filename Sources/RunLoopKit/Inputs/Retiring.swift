@@ -2,16 +2,25 @@
 // item that a sleeping run waits for, the run must wake to end.
 
 extension Loop.Item {
-    /// Invalidates the item, and wakes the loops that it was in.
-    func retire() {
-        for loop in invalidateLeavingLoops() where !loop.isOnOwnThread { loop.wakeUp() }
-    }
+    /// Invalidates the item, and wakes the loops of modes that it leaves empty.
+    func retire() { invalidateLeavingModes().wakeIfEmpty() }
 }
 
 extension Loop {
-    /// Removes an item from a mode, and wakes the loop.
+    /// Removes an item from a mode, and wakes the loop if that leaves the mode empty.
     func retract(_ item: Item, in mode: Mode) {
+        let left = item.currentModes.filter { $0.loop === self }
         remove(item, in: mode)
-        if !isOnOwnThread { wakeUp() }
+        left.wakeIfEmpty()
+    }
+}
+
+extension Sequence<ModeState> {
+    /// Wakes the loops of those modes in which nothing keeps a run going, unless the calling thread runs them.
+    func wakeIfEmpty() {
+        for mode in self {
+            guard let loop = mode.loop, !loop.isOnOwnThread else { continue }
+            if loop.lock.withLock({ mode.isEmpty && mode !== loop.commonMembership }) { loop.wakeUp() }
+        }
     }
 }

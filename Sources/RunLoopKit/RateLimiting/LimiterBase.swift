@@ -396,7 +396,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// What a limiter leaves at its end: to be released without the lock.
     private struct Remains {
         let contents: Any?
-        let hadTimer: Bool
+        /// Those of its timer.
+        let modes: ModeList
     }
 
     /// Refuses everything from now on. The lock is held; once it is released, call `giveUp(_:)`.
@@ -406,15 +407,14 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             if life == .invalid, leftForTheEnd.isEmpty { loop.removeEndListener(self) }
         }
         timerTime = nil
-        let timer = timer.take()
         // Its handler may run, in which the limiter ends.
-        timer?.invalidate()
-        return Remains(contents: forgetAll(), hadTimer: timer != nil)
+        let modes = timer.take()?.invalidateLeavingModes() ?? ModeList()
+        return Remains(contents: forgetAll(), modes: modes)
     }
 
     /// A run that waits for nothing but the timer is to end: see Retiring.swift.
     private func giveUp(_ remains: Remains) {
-        if remains.hadTimer, !loop.isOnOwnThread { loop.wakeUp() }
+        remains.modes.wakeIfEmpty()
         withExtendedLifetime(remains) {}
     }
 }

@@ -179,21 +179,19 @@ extension Loop {
             return true
         }
 
-        /// As `invalidate()`. Returns the loops that the item has left: those of all modes that it has joined before it
-        /// was invalid, and joins no other.
+        /// As `invalidate()`. Returns the modes that the item has left: all that it has joined before it was invalid.
         @inline(never)
-        final func invalidateLeavingLoops() -> [Loop] {
+        final func invalidateLeavingModes() -> ModeList {
             itemLock.lock()
             guard becomeInvalidWhileLocked() else {
                 itemLock.unlock()
-                return []
+                return ModeList()
             }
             let modes = memberships.modes
             itemLock.unlock()
-            let loops = modes.compactMap(\.loop)
             leaveLoops(of: modes)
             releaseIfOver()
-            return loops
+            return modes
         }
 
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
