@@ -331,15 +331,19 @@ extension Loop.ChildProcess {
         var isNew = false
         var isAttached = false
         var isShorter = false
+        // Outlives the lock: if another thread has ended the group meanwhile, it has the last reference.
+        var token: Grace?
+        defer { withExtendedLifetime(token) {} }
         let timer = itemLock.withLock { () -> Loop.Timer? in
             isShorter = grace < graceLength
             graceLength = min(grace, graceLength)
             if let timer = graceTimer ?? group.graceTimer { return timer }
             guard isValid || lastModes != nil || !modes.isEmpty else { return nil }
             isNew = true
-            let token = Grace(of: group)
+            let new = Grace(of: group)
+            token = new
             let timer = Loop.Timer(after: .nanoseconds(grace), label: "grace period of process \(process)") { _ in
-                token.isOver()
+                new.isOver()
             }
             isAttached = group.attach(timer)
             // Otherwise the loop alone keeps it: what is invalid drops a timer that is in no mode yet.
