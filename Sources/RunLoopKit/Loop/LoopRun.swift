@@ -146,13 +146,8 @@ extension Loop {
             return .finished
         }
         if own.host != nil {
-            held = informHostOfBeginning(unlocking: held)
-            // An observer, or another thread, may have removed the last item.
-            guard prepareToRun(in: mode) else {
-                lock.unlock(held)
-                own.host?.runHasEnded(in: self)
-                return .finished
-            }
+            guard let informed = beginHostedRun(in: mode, unlocking: held) else { return .finished }
+            held = informed
         }
         let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
         // Without a retain: the stack keeps the run.
@@ -163,6 +158,19 @@ extension Loop {
         // The caller of a run that returns for another reason has not learned of the closing.
         if result == .stopped, isEndedByClosing { callerKnowsOfClosing = true }
         return result
+    }
+
+    /// Informs the host. Returns nil if the mode then has nothing to wait for: an observer, or another thread, may have
+    /// removed the last item.
+    @inline(never)
+    private func beginHostedRun(in mode: ModeState, unlocking held: consuming Lock.Held) -> Lock.Held? {
+        let informed = informHostOfBeginning(unlocking: held)
+        guard prepareToRun(in: mode) else {
+            lock.unlock(informed)
+            own.host?.runHasEnded(in: self)
+            return nil
+        }
+        return informed
     }
 
     /// Steps 1 to 4.
