@@ -107,7 +107,8 @@ struct FindingSearch {
     ///   - numbers: The number of each span in its row. Counted from `first`.
     private func rows(_ numbers: [Int], from first: Int, atLeast limit: Int) -> [Row] {
         uses.compactMap { use in
-            guard let last = use.calls.max(by: { numbers[$0] < numbers[$1] }), numbers[last] >= limit else { return nil }
+            let longest = use.calls.max { numbers[$0] < numbers[$1] }
+            guard let last = longest, numbers[last] >= limit else { return nil }
             // The row's first call may be lost.
             let start = use.calls.last { $0 <= last && numbers[$0] == first } ?? use.calls[0]
             return Row(
