@@ -13,18 +13,16 @@
 /// pool.stop()
 /// ```
 ///
-/// **Which worker.** Work with a key always goes to the key's worker. For the rest, the ``LoopThreadPool/Policy``
-/// decides once, when the work is handed over. A worker runs its pieces one after the other, in the order in which they
-/// were handed over.
+/// **Which worker.** Work with a key always goes to the key's worker, which runs the pieces of a key one after the
+/// other, in the order in which they were handed over. The rest waits in one queue, and begins in that order: whichever
+/// worker is free takes the next piece. So a short piece does not wait behind a long one while another worker is free.
+/// (With ``LoopThreadPool/Policy/roundRobin`` each piece belongs to a worker instead.)
 ///
-/// **A short piece can wait behind a long one** while another worker is idle: how long a piece takes is not known when
-/// it is handed over, and no worker takes what another has. A concurrent queue and libuv's threads share one queue.
-/// Elements of ``LoopThreadPool/map(_:label:file:line:_:)`` do, too; or give the long pieces a pool of their own.
+/// **A worker that is stuck**, in a piece that blocks, stops neither the others nor the queue. The pieces that belong
+/// to it wait, those of its keys. ``unfinished`` shows which worker is stuck.
 ///
-/// **A worker that is stuck**, in a piece that blocks, does not stop the others. The pieces behind it wait.
-/// ``LoopThreadPool/Policy/leastLoaded`` gives it nothing while another worker has fewer pieces; one with as many takes
-/// turns with it. ``LoopThreadPool/Policy/roundRobin`` keeps giving it its share. ``unfinished`` shows which worker is
-/// stuck.
+/// **A worker's own loop** comes around between two pieces if it has blocks, and otherwise after 32 pieces at most: its
+/// timers and sources wait so long.
 ///
 /// **No priorities.** For work that must not wait behind other work make a second pool; its options have a `nice`.
 ///
@@ -40,14 +38,14 @@
 public final class LoopThreadPool: Sendable {
     /// The worker for a piece of work without a key.
     public enum Policy: Sendable, Hashable {
-        /// The worker with the fewest unfinished pieces. Of several without any, the one that was picked last, which
-        /// may not have gone to sleep yet, or else the first. Of others with equally many, the next in turn.
+        /// The first worker that is free: the pieces wait in one queue. Of several free ones, the one that was picked
+        /// last, which may not have gone to sleep yet, or else the first.
         ///
         /// Only work handed over through the pool counts, not sources and timers: for connections, which stay on their
         /// loop, take ``roundRobin``.
         case leastLoaded
 
-        /// The next in turn, however busy it is.
+        /// The next in turn, however busy it is: a piece may wait behind a long one while another worker is free.
         case roundRobin
     }
 
@@ -56,7 +54,7 @@ public final class LoopThreadPool: Sendable {
 
     /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers. The pool does not
     /// count blocks posted to them: `drain()` does not wait for these.
-    public var loops: [Loop] { threads.map(\.loop) }
+    public var loops: [Loop] { workerLoops }
 
     /// The options that the kernel refused, for all threads together, if ``LoopThread/Options/onRefusal`` is
     /// `runAnyway`.
@@ -64,6 +62,7 @@ public final class LoopThreadPool: Sendable {
 
     let threads: [LoopThread]
     let workload: Workload
+    private let workerLoops: [Loop]
 
     /// Starts the threads. Their loops accept work when this returns.
     ///
@@ -85,6 +84,7 @@ public final class LoopThreadPool: Sendable {
         }
         name = options.name
         threads = try Self.start(count, options, clock)
+        workerLoops = threads.map(\.loop)
         workload = Workload(workers: count, policy: policy)
     }
 
@@ -106,6 +106,8 @@ public final class LoopThreadPool: Sendable {
         return threads
     }
 
+    deinit { if hasThreads { stopQueue(discarding: false) } }
+
     /// How many threads there are.
     public var count: Int { threads.count }
 
@@ -122,8 +124,8 @@ public final class LoopThreadPool: Sendable {
     ///   - line: The line in that file.
     ///   - block: Called on the worker's thread.
     /// - Returns: Whether the block was accepted. It will run then, in the worker's common modes, unless
-    ///   ``stop(discardingPending:)`` or an exit of the worker's thread drops it. False once the pool has been stopped,
-    ///   and if the worker's thread has exited: later work without a key goes to the others.
+    ///   ``stop(discardingPending:)`` drops it, or an exit of the thread of its worker, or of all workers. False once
+    ///   the pool has been stopped, and if the thread of its worker, or of all workers, has exited.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult
@@ -131,7 +133,9 @@ public final class LoopThreadPool: Sendable {
         label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        hasThreads && perform(workload.begin(), Place(label, file, line), block)
+        guard hasThreads else { return false }
+        guard sharesQueue else { return perform(workload.begin(), Place(label, file, line), block) }
+        return enqueue(Place(label, file, line), nil, block)
     }
 
     /// Hands a block to the key's worker and returns. Blocks with equal keys run one after the other, in the order in
@@ -154,7 +158,14 @@ public final class LoopThreadPool: Sendable {
     ) async throws -> Value {
         try Task.checkCancellation()
         guard hasThreads else { throw LoopThread.Stopped(thread: name) }
-        return try await run(workload.begin(), Place(label, file, line), block)
+        guard sharesQueue else { return try await run(workload.begin(), Place(label, file, line), block) }
+        let (workload, ticket) = (workload, Workload.Ticket())
+        nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+        defer { result.deallocate() }
+        let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { workload.finish(ticket) }
+        _ = enqueue(Place(label, file, line), ticket, reply.reply.makeBlock())
+        try await reply.value()
+        return result.move()
     }
 
     /// Runs a block on the key's worker and suspends until it is done. Otherwise as the form without a key.
@@ -191,6 +202,14 @@ public final class LoopThreadPool: Sendable {
     /// knows of them.
     public func loop(for key: some Hashable) -> Loop { threads[worker(for: key)].loop }
 
+    private var sharesQueue: Bool { workload.policy == .leastLoaded }
+
+    private func enqueue(_ place: Place, _ ticket: Workload.Ticket?, _ block: @escaping @Sendable () -> Void) -> Bool {
+        guard let calls = workload.add(place, ticket: ticket, block) else { return false }
+        PoolShift.post(calls, workload, workerLoops)
+        return true
+    }
+
     private func worker(for key: some Hashable) -> Int { Int(UInt(bitPattern: key.hashValue) % UInt(threads.count)) }
 
     private func perform(_ piece: Workload.Piece, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
@@ -215,7 +234,7 @@ public final class LoopThreadPool: Sendable {
     }
 
     /// The number of unfinished pieces of each worker, in the order of the threads' numbers. Shows which worker is
-    /// stuck.
+    /// stuck. Pieces that wait in the queue count as if the workers with the fewest had them.
     public var unfinished: [Int] { hasThreads ? workload.unfinished : Array(repeating: 0, count: count) }
 
     // MARK: Waiting
@@ -263,7 +282,10 @@ public final class LoopThreadPool: Sendable {
         let waiter = Waiter()
         let drain = workload.whenFinished { waiter.fulfil(nil) }
         // Only threads with work that the drain waits for: they may block on the caller later.
-        let targets = { [workload, threads] in workload.workers(awaitedBy: drain).map { threads[$0].waitTarget } }
+        let targets = { [workload, threads] in
+            let workers = workload.workers(awaitedBy: drain)
+            return (workers.all.map { threads[$0].waitTarget }, workers.any.map { threads[$0].waitTarget })
+        }
         var isFinished = false
         WaitRings.shared.waitingOrTrapping("LoopThreadPool.\(call)", for: .threads(targets), hasLimit: limit != nil) {
             // Never throws: nothing fulfils the waiter with an error.
@@ -284,7 +306,13 @@ public final class LoopThreadPool: Sendable {
 
     /// Ends each thread as ``LoopThread/stop(discardingPending:)`` does.
     public func stop(discardingPending: Bool) {
+        if hasThreads { stopQueue(discarding: discardingPending) }
         for thread in threads { thread.stop(discardingPending: discardingPending) }
+    }
+
+    /// The workers do what is in the queue, unless it is dropped.
+    private func stopQueue(discarding discards: Bool) {
+        PoolShift.post(workload.stop(discarding: discards), workload, workerLoops)
     }
 
     /// Suspends until all threads have ended, as ``LoopThread/waitForEnd()`` does. Does not stop them. It waits for a

@@ -19,7 +19,9 @@ final class WaitRings: @unchecked Sendable {
     enum Awaited {
         case thread(Target)
         /// Asked again for each search: the work of a pool finishes piece by piece.
-        case threads(() -> [Target])
+        ///
+        /// - Returns: Threads of which each must answer, and threads of which any one must.
+        case threads(() -> (all: [Target], any: [Target]))
     }
 
     private struct Wait {
@@ -80,10 +82,18 @@ final class WaitRings: @unchecked Sendable {
         switch awaited {
         case .thread(let target): return path(from: target, to: caller, endlessOnly, &visited)
         case .threads(let targets):
-            for target in targets() {
+            let (all, any) = targets()
+            for target in all {
                 if let found = path(from: target, to: caller, endlessOnly, &visited) { return found }
             }
-            return nil
+            // Only if each of them waits for the caller. Two may do so by way of the same thread.
+            var first: [String]?
+            for target in any {
+                var own = visited
+                guard let found = path(from: target, to: caller, endlessOnly, &own) else { return nil }
+                first = first ?? found
+            }
+            return first
         }
     }
 

@@ -257,6 +257,46 @@
                 pool.join()
             }
         },
+        // The workers come to the end of the queue while pieces are handed over.
+        Program("the queue of a pool", bound: 2) { play in
+            play.thread {
+                let ran = Shared(0)
+                let pool = try! LoopThreadPool(count: 1)
+                for _ in 0..<3 { pool.perform { ran.value += 1 } }
+                pool.drainAndWait()
+                play.require(ran.value == 3, "\(ran.value) of 3 pieces have run after a drain.")
+                pool.stop()
+                pool.join()
+            }
+        },
+        // A worker is stuck until the other one has done the rest.
+        Program("a pool with a long piece", bound: 1) { play in
+            play.thread {
+                let ran = Shared(0)
+                let pool = try! LoopThreadPool(count: 2)
+                let isDone = Waiter()
+                pool.perform { try! isDone.wait() }
+                pool.perform { ran.value += 1 }
+                pool.perform { isDone.fulfil(nil) }
+                pool.drainAndWait()
+                play.require(ran.value == 1, "The short piece has not run.")
+                pool.stop()
+                pool.join()
+            }
+        },
+        Program("a pool that stops with pieces in its queue", bound: 1) { play in
+            play.thread {
+                let ran = Shared(0)
+                let pool = try! LoopThreadPool(count: 1)
+                let accepted = Shared(0)
+                start { for _ in 0..<2 where pool.perform({ ran.value += 1 }) { accepted.value += 1 } }
+                pool.stop()
+                pool.join()
+                play.finally {
+                    play.require(ran.value == accepted.value, "\(ran.value) of \(accepted.value) pieces have run.")
+                }
+            }
+        },
         Program("a limiter of two threads", bound: 1) { play in
             play.thread {
                 let calls = Shared<[Int]>([])
