@@ -54,7 +54,7 @@ public final class LoopThreadPool: Sendable {
 
     /// The workers' loops, for timers, sources and observers; in the order of the threads' numbers. The pool does not
     /// count blocks posted to them: `drain()` does not wait for these.
-    public var loops: [Loop] { workerLoops }
+    public var loops: [Loop] { workload.loops }
 
     /// The options that the kernel refused, for all threads together, if ``LoopThread/Options/onRefusal`` is
     /// `runAnyway`.
@@ -62,7 +62,6 @@ public final class LoopThreadPool: Sendable {
 
     let threads: [LoopThread]
     let workload: Workload
-    private let workerLoops: [Loop]
 
     /// Starts the threads. Their loops accept work when this returns.
     ///
@@ -84,8 +83,7 @@ public final class LoopThreadPool: Sendable {
         }
         name = options.name
         threads = try Self.start(count, options, clock)
-        workerLoops = threads.map(\.loop)
-        workload = Workload(workers: count, policy: policy)
+        workload = Workload(workers: count, policy: policy, loops: threads.map(\.loop))
     }
 
     private static func start(
@@ -206,7 +204,7 @@ public final class LoopThreadPool: Sendable {
 
     private func enqueue(_ place: Place, _ ticket: Workload.Ticket?, _ block: @escaping @Sendable () -> Void) -> Bool {
         guard let calls = workload.add(place, ticket: ticket, block) else { return false }
-        PoolShift.post(calls, workload, workerLoops)
+        workload.post(calls)
         return true
     }
 
@@ -224,9 +222,11 @@ public final class LoopThreadPool: Sendable {
     ) async throws -> Value {
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
-        let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
-            workload.finish(piece)
+        let work: @Sendable () throws -> Void = { [workload] in
+            workload.willRun(piece)
+            result.initialize(to: try block())
         }
+        let reply = AwaitedReply(work, .ofThread(name)) { [workload] in workload.finish(piece) }
         let loop = threads[piece.worker].loop
         if !loop.performAwaited(in: .common, place, reply.reply.makeBlock()) { workload.noteEnd(of: piece.worker) }
         try await reply.value()
@@ -312,7 +312,7 @@ public final class LoopThreadPool: Sendable {
 
     /// The workers do what is in the queue, unless it is dropped.
     private func stopQueue(discarding discards: Bool) {
-        PoolShift.post(workload.stop(discarding: discards), workload, workerLoops)
+        workload.post(workload.stop(discarding: discards))
     }
 
     /// Suspends until all threads have ended, as ``LoopThread/waitForEnd()`` does. Does not stop them. It waits for a

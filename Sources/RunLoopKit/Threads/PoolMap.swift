@@ -104,7 +104,11 @@ private final class WorkerTurns: Sendable {
 
     func begin(_ piece: Workload.Piece) {
         let turn = SharedParts.Turn(of: parts)
-        let reply = Reply({ try turn.take() }, errors) { [self] error in
+        let work = { [workload] in
+            workload.willRun(piece)
+            try turn.take()
+        }
+        let reply = Reply(work, errors) { [self] error in
             workload.finish(piece)
             if turn.end(error) { begin(workload.begin(on: piece.worker)) }
         }
@@ -157,7 +161,7 @@ extension LoopThreadPool {
     /// let pages = try await pool.map(["/a", "/b", "/c"], atMost: 2) { path in path.utf8.count }
     /// ```
     ///
-    /// The workers are chosen at the call, as for other work of the pool. Rayon: a smaller pool; Go:
+    /// The workers are chosen at the call: those with the fewest pieces, or the next in turn. Rayon: a smaller pool; Go:
     /// `errgroup.SetLimit`.
     ///
     /// - Parameters:

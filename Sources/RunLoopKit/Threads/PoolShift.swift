@@ -4,45 +4,24 @@
 final class PoolShift: AnsweredWork, @unchecked Sendable {
     private let workload: Workload
     private let worker: Int
-    /// All loops of the pool.
-    private let loops: [Loop]
 
     // Accessed by the worker's thread, and by the `deinit`.
     @exclusivity(unchecked) private var hasBegun = false
     /// The number of the piece that runs; 0 if there is none, or if its reply finishes it.
     @exclusivity(unchecked) private var current: UInt64 = 0
 
-    private init(_ workload: Workload, _ worker: Int, _ loops: [Loop]) {
-        (self.workload, self.worker, self.loops) = (workload, worker, loops)
-    }
+    fileprivate init(_ workload: Workload, _ worker: Int) { (self.workload, self.worker) = (workload, worker) }
 
-    deinit { if !hasBegun { Self.post(workload.noteLostCall(of: worker), workload, loops) } }
+    deinit { if !hasBegun { workload.post(workload.noteLostCall(of: worker)) } }
 
-    /// Calls workers.
-    @inline(__always)
-    static func post(_ calls: Workload.Calls, _ workload: Workload, _ loops: [Loop]) {
-        switch calls {
-        case .none: return
-        case .one(let worker): post(worker, workload, loops)
-        case .several(let workers): for worker in workers { post(worker, workload, loops) }
-        }
-    }
-
-    @inline(never)
-    private static func post(_ worker: Int, _ workload: Workload, _ loops: [Loop]) {
-        let shift = PoolShift(workload, worker, loops)
-        // If the loop refuses it, the deinit says so.
-        _ = loops[worker].perform(in: .common, Place("LoopThreadPool", 0)) { shift.run() }
-    }
-
-    private func run() {
+    fileprivate func run() {
         hasBegun = true
         workload.beginShift(of: worker)
         ThreadLoops.current.run(self) { takePieces() }
     }
 
     private func takePieces() {
-        let loop = loops[worker]
+        let loop = workload.loops[worker]
         var count = 0
         while takePiece(count, loop) { count += 1 }
     }
@@ -55,7 +34,7 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
         current = 0
         step.answerDrains()
         guard let piece = step.piece else {
-            if step.callsItself { Self.post(worker, workload, loops) }
+            if step.callsItself { workload.post(.one(worker)) }
             return false
         }
         Lock.assertNoneHeld()
@@ -78,5 +57,27 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
         if !loop.perform(in: .common, piece.place, { work.run() }) { work.run() }
     }
 
-    func threadHasExited() { Self.post(workload.noteLostShift(of: worker, in: current), workload, loops) }
+    func threadHasExited() { workload.post(workload.noteLostShift(of: worker, in: current)) }
+}
+
+extension Workload {
+    /// Calls workers.
+    @inline(__always)
+    func post(_ calls: Calls) {
+        switch calls {
+        case .nobody: return
+        case .one(let worker): postCall(of: worker)
+        case .several(let workers): for worker in workers { postCall(of: worker) }
+        }
+    }
+
+    @inline(never)
+    private func postCall(of worker: Int) {
+        let shift = PoolShift(self, worker)
+        // If the loop refuses it, the deinit says so.
+        _ = loops[worker].perform(in: .common, Place("LoopThreadPool", 0)) { shift.run() }
+    }
+
+    /// Called by a worker before it runs a piece that belongs to it.
+    func willRun(_ piece: Piece) { post(noteBegin(of: piece)) }
 }

@@ -38,7 +38,7 @@ final class Workload: @unchecked Sendable {
     /// The workers to call after a change of the queue: the caller of the function that returns this calls them, once
     /// it does not hold the lock.
     enum Calls {
-        case none
+        case nobody
         case one(Int)
         case several([Int])
     }
@@ -88,6 +88,8 @@ final class Workload: @unchecked Sendable {
     private static let piecesPerShift = 32
 
     let policy: LoopThreadPool.Policy
+    /// The workers' loops. They retain this by their blocks, which they drop when they end.
+    let loops: [Loop]
     private let lock = Lock(.leaf)
 
     // Guarded by `lock`, and therefore without checks of exclusivity.
@@ -106,7 +108,9 @@ final class Workload: @unchecked Sendable {
     @exclusivity(unchecked) private var drains: [Drain] = []
     @exclusivity(unchecked) private var lastDrain: UInt64 = 0
 
-    init(workers: Int, policy: LoopThreadPool.Policy) {
+    /// - Parameter loops: None in tests without threads.
+    init(workers: Int, policy: LoopThreadPool.Policy, loops: [Loop] = []) {
+        self.loops = loops
         self.workers = Array(repeating: Worker(), count: workers)
         (left, uncalled) = (workers, workers)
         self.policy = policy
@@ -150,10 +154,14 @@ final class Workload: @unchecked Sendable {
         return chosen
     }
 
-    /// A worker begins a piece that belongs to it. A call that was posted before may be hidden from runs inside the
-    /// piece (see `BlockStep`), so the next piece in the queue is worth another one.
-    func noteBegin(of piece: Piece) {
-        if policy == .leastLoaded { lock.withLock { setCalled(piece.worker, false) } }
+    /// A worker begins a piece that belongs to it. Runs inside the piece may not see its call (see `BlockStep`), which
+    /// waits behind the piece. Returns who is called for what is in the queue.
+    func noteBegin(of piece: Piece) -> Calls {
+        guard policy == .leastLoaded else { return .nobody }
+        return lock.withLock {
+            setCalled(piece.worker, false)
+            return queue.isEmpty ? .nobody : callsForQueue()
+        }
     }
 
     func finish(_ piece: Piece) {
@@ -188,7 +196,7 @@ final class Workload: @unchecked Sendable {
         waiting += 1
         ticket?.number = accepted
         queue.append(WaitingPiece(number: accepted, place: place, body: body, ticket: ticket))
-        return uncalled == 0 ? Calls.none : callsForQueue()
+        return uncalled == 0 ? Calls.nobody : callsForQueue()
     }
 
     /// Decides who is called for what is in the queue, and counts these calls.
@@ -199,7 +207,7 @@ final class Workload: @unchecked Sendable {
         for index in workers.indices where workers[index].load == 0 && !workers[index].hasEnded {
             if workers[index].isCalled { coming += 1 } else if free == nil { free = index }
         }
-        if coming >= queue.count { return .none }
+        if coming >= queue.count { return .nobody }
         // It may not have gone to sleep yet.
         if let last, workers[last].isFree { free = last }
         if let free {
@@ -314,8 +322,8 @@ final class Workload: @unchecked Sendable {
     func stop(discarding discards: Bool) -> Calls {
         let (calls, dropped) = lock.withLock { () -> (Calls, [WaitingPiece]) in
             isStopped = true
-            if queue.isEmpty { return (.none, []) }
-            if discards { return (.none, takeAll()) }
+            if queue.isEmpty { return (.nobody, []) }
+            if discards { return (.nobody, takeAll()) }
             for worker in workers.indices { call(worker) }
             return (.several(Array(workers.indices)), [])
         }
@@ -339,11 +347,11 @@ final class Workload: @unchecked Sendable {
             count(&workers[worker])
             // A pool that is stopped has called all its workers, and their loops refuse further calls.
             if !isStopped { setEnded(worker) }
-            if queue.isEmpty { return (.none, []) }
+            if queue.isEmpty { return (.nobody, []) }
             if isStopped {
-                return (.none, workers.contains { $0.calls + $0.shifts > 0 } ? [] : takeAll())
+                return (.nobody, workers.contains { $0.calls + $0.shifts > 0 } ? [] : takeAll())
             }
-            return left == 0 ? (.none, takeAll()) : (uncalled == 0 ? .none : callsForQueue(), [])
+            return left == 0 ? (.nobody, takeAll()) : (uncalled == 0 ? .nobody : callsForQueue(), [])
         }
         drop(dropped)
         return calls
@@ -409,12 +417,13 @@ final class Workload: @unchecked Sendable {
         return id
     }
 
-    /// The workers that a drain still waits for: all of some, and any of others, which would take a piece of the queue.
+    /// The workers that a drain still waits for: all of some, and any of others, which come to the queue.
     func workers(awaitedBy drain: UInt64) -> (all: [Int], any: [Int]) {
         lock.withLock {
             guard let drain = drains.first(where: { $0.id == drain }) else { return ([], []) }
             let all = drain.remaining.indices.filter { drain.remaining[$0] > 0 }
-            return (all, drain.waiting == 0 ? [] : workers.indices.filter { !workers[$0].hasEnded })
+            let comes = workers.indices.filter { workers[$0].calls + workers[$0].shifts > 0 }
+            return (all, drain.waiting == 0 ? [] : comes)
         }
     }
 

@@ -14,7 +14,7 @@ final class PooledBlock: AnsweredWork, @unchecked Sendable {
 
     /// Called once, on the worker's thread.
     func run() {
-        workload.noteBegin(of: piece)
+        workload.willRun(piece)
         ThreadLoops.current.run(self) { block!() }
         finish()
     }

@@ -262,7 +262,10 @@
             play.thread {
                 let ran = Shared(0)
                 let pool = try! LoopThreadPool(count: 1)
-                for _ in 0..<3 { pool.perform { ran.value += 1 } }
+                for _ in 0..<2 { pool.perform { ran.value += 1 } }
+                // The worker leaves the queue for it, and comes back.
+                pool.perform(for: 1) {}
+                pool.perform { ran.value += 1 }
                 pool.drainAndWait()
                 play.require(ran.value == 3, "\(ran.value) of 3 pieces have run after a drain.")
                 pool.stop()

@@ -151,7 +151,7 @@ import Testing
     private func called(_ calls: Workload.Calls?) -> [Int]? {
         switch calls {
         case nil: nil
-        case .some(.none): []
+        case .nobody: []
         case .one(let worker): [worker]
         case .several(let workers): workers
         }
@@ -178,6 +178,16 @@ import Testing
         #expect(workload.unfinished == [3, 2, 2])
         #expect(step(workload, 1, finished: 2, count: 1).piece?.number == 4)
         #expect(workload.unfinished == [2, 2, 2])
+    }
+
+    @Test("A worker that was called and begins a piece of its own is made up for by a free one")
+    func calledWorkerBeginsAnother() {
+        let workload = Workload(workers: 2, policy: .leastLoaded)
+        #expect(called(workload.add(place) {}) == [0])
+        let own = workload.begin(on: 0)
+        #expect(called(workload.noteBegin(of: own)) == [1])
+        #expect(called(workload.noteBegin(of: own)) == [])
+        #expect(called(workload.add(place) {}) == [0])
     }
 
     @Test("A worker that leaves pieces behind calls itself, unless it is called already")

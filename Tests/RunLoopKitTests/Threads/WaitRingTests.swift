@@ -84,6 +84,48 @@ import Testing
         pool.join()
     }
 
+    @Test("A caller that any of two threads can answer closes a ring only if both wait for it")
+    func ringThroughAnyOfTwo() throws {
+        let caller = try LoopThread(name: "caller")
+        let others = try ["a", "b"].map { try LoopThread(name: $0) }
+        let rings = try caller.performAndWait {
+            var rings: [[String]?] = []
+            for other in others {
+                other.perform { try? caller.performAndWait {} }
+                spin(until: WaitRings.shared.isWaiting(other.loop.owner))
+                do {
+                    try WaitRings.shared.waiting(
+                        for: .threads { ([], others.map(\.waitTarget)) }, hasLimit: false, {})
+                    rings.append(nil)
+                } catch { rings.append((error as? LoopThread.WaitRing)?.threads) }
+            }
+            return rings
+        }
+        #expect(rings == [nil, ["a", "caller"]])
+    }
+
+    @Test("A worker that a waiting piece needs, and that waits for a thread that drains the pool, gets the error")
+    func ringThroughAQueue() throws {
+        let pool = try LoopThreadPool(count: 2)
+        let caller = try LoopThread(name: "caller")
+        let errors = Log<String>()
+        try caller.performAndWait {
+            // Not work of the pool, which calls this worker, the first.
+            let hasBegun = Gate()
+            pool.loops[0].perform {
+                hasBegun.open()
+                spin(until: WaitRings.shared.isWaiting(caller.loop.owner))
+                do { try caller.performAndWait {} } catch { errors.add("\(type(of: error))") }
+            }
+            hasBegun.wait()
+            pool.perform {}
+            pool.drainAndWait()
+        }
+        #expect(errors.entries == ["WaitRing"])
+        pool.stop()
+        pool.join()
+    }
+
     @Test("A worker of a pool that waits for a thread that drains the pool gets the error, and the drain ends")
     func ringThroughADrain() throws {
         let pool = try LoopThreadPool(count: 2)
