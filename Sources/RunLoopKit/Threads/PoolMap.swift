@@ -161,8 +161,8 @@ extension LoopThreadPool {
     /// let pages = try await pool.map(["/a", "/b", "/c"], atMost: 2) { path in path.utf8.count }
     /// ```
     ///
-    /// The workers are chosen at the call: those with the fewest pieces, or the next in turn. Rayon: a smaller pool; Go:
-    /// `errgroup.SetLimit`.
+    /// The workers are chosen at the call: those with the fewest pieces, or the next in turn. Rayon: a smaller pool;
+    /// Go: `errgroup.SetLimit`.
     ///
     /// - Parameters:
     ///   - elements: What the function is called with, each once.
