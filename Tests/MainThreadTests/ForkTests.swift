@@ -41,6 +41,13 @@ import Testing
         #expect(errors.contains("returned from the handler that forked it"))
     }
 
+    @Test("A child that returns from a pool's piece that forked it traps before it runs another one")
+    func childReturnsFromPiece() throws {
+        let (child, errors) = try fork("piece")
+        #expect(child == ["child ended by a signal", "parent: next piece"])
+        #expect(errors.contains("returned from the handler that forked it"))
+    }
+
     @Test("In a child, an inherited loop refuses work and says so once")
     func inheritedLoopRefusesWork() throws {
         let (child, errors) = try fork("send")

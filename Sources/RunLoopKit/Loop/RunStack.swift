@@ -75,8 +75,10 @@ extension Loop {
         if isOutermost { informClockOfBeginning() }
         waker.noteAnswer()
         push(&run, in: mode)
+        let observer = own.hiddenBlocks > 0 ? nestedRunObserver : nil
         lock.unlock(held)
         if isOutermost { own.forgetListedWakeUps() }
+        observer?()
     }
 
     /// Pops the innermost run off the stack.

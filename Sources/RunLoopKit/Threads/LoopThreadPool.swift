@@ -84,6 +84,7 @@ public final class LoopThreadPool: Sendable {
         name = options.name
         threads = try Self.start(count, options, clock)
         workload = Workload(workers: count, policy: policy, loops: threads.map(\.loop))
+        if policy == .leastLoaded { workload.observeNestedRuns() }
     }
 
     private static func start(
@@ -222,11 +223,9 @@ public final class LoopThreadPool: Sendable {
     ) async throws -> Value {
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
-        let work: @Sendable () throws -> Void = { [workload] in
-            workload.willRun(piece)
-            result.initialize(to: try block())
+        let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name)) { [workload] in
+            workload.finish(piece)
         }
-        let reply = AwaitedReply(work, .ofThread(name)) { [workload] in workload.finish(piece) }
         let loop = threads[piece.worker].loop
         if !loop.performAwaited(in: .common, place, reply.reply.makeBlock()) { workload.noteEnd(of: piece.worker) }
         try await reply.value()

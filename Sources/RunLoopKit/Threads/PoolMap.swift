@@ -104,11 +104,7 @@ private final class WorkerTurns: Sendable {
 
     func begin(_ piece: Workload.Piece) {
         let turn = SharedParts.Turn(of: parts)
-        let work = { [workload] in
-            workload.willRun(piece)
-            try turn.take()
-        }
-        let reply = Reply(work, errors) { [self] error in
+        let reply = Reply({ try turn.take() }, errors) { [self] error in
             workload.finish(piece)
             if turn.end(error) { begin(workload.begin(on: piece.worker)) }
         }

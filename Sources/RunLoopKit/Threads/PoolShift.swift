@@ -16,45 +16,41 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
 
     fileprivate func run() {
         hasBegun = true
-        workload.beginShift(of: worker)
         ThreadLoops.current.run(self) { takePieces() }
     }
 
     private func takePieces() {
         let loop = workload.loops[worker]
+        // They would interrupt the shift for nothing.
+        let hidden = loop.waitingBlocks == 0 ? 0 : loop.blocksThatInnermostRunCannotPerform
         var count = 0
-        while takePiece(count, loop) { count += 1 }
+        while takePiece(count, loop, hidden) { count += 1 }
     }
 
     /// Returns false if it leaves the queue. Never inlined: what a piece has captured is released when this returns,
     /// before the piece is finished.
     @inline(never)
-    private func takePiece(_ count: Int, _ loop: Loop) -> Bool {
-        let step = workload.next(for: worker, finished: current, count: count, blocks: loop.waitingBlocks)
+    private func takePiece(_ count: Int, _ loop: Loop, _ hidden: Int) -> Bool {
+        let step = workload.next(for: worker, finished: current, count: count, blocks: loop.waitingBlocks - hidden)
         current = 0
         step.answerDrains()
         guard let piece = step.piece else {
             if step.callsItself { workload.post(.one(worker)) }
             return false
         }
-        Lock.assertNoneHeld()
-        if loop.isMonitored.load(ordering: .relaxed) {
-            runAlone(piece, loop)
-        } else {
+        if !loop.isMonitored.load(ordering: .relaxed) || !runsAlone(piece, loop) {
             if piece.ticket == nil { current = piece.number }
-            loopIsCallingOutToABlock(piece.body)
+            loop.callOut(Callout(.block, place: piece.place)) { loopIsCallingOutToABlock(piece.body) }
         }
         return true
     }
 
-    /// Makes a piece a block of its own, so that monitors see it, with its place. A loop that is stopped takes none.
-    private func runAlone(_ piece: Workload.WaitingPiece, _ loop: Loop) {
-        if piece.ticket != nil {
-            if !loop.performAwaited(in: .common, piece.place, piece.body) { piece.body() }
-            return
-        }
+    /// Makes a piece a block of its own, so that monitors see it, with its place. Returns false if the loop is stopped,
+    /// and so takes none.
+    private func runsAlone(_ piece: Workload.WaitingPiece, _ loop: Loop) -> Bool {
+        if piece.ticket != nil { return loop.performAwaited(in: .common, piece.place, piece.body) }
         let work = PooledBlock(piece.body, workload.piece(piece, of: worker), of: workload)
-        if !loop.perform(in: .common, piece.place, { work.run() }) { work.run() }
+        return loop.perform(in: .common, piece.place, { work.run() })
     }
 
     func threadHasExited() { workload.post(workload.noteLostShift(of: worker, in: current)) }
@@ -73,11 +69,21 @@ extension Workload {
 
     @inline(never)
     private func postCall(of worker: Int) {
+        // In tests without threads.
+        guard !loops.isEmpty else { return }
         let shift = PoolShift(self, worker)
         // If the loop refuses it, the deinit says so.
         _ = loops[worker].perform(in: .common, Place("LoopThreadPool", 0)) { shift.run() }
     }
 
-    /// Called by a worker before it runs a piece that belongs to it.
-    func willRun(_ piece: Piece) { post(noteBegin(of: piece)) }
+    /// From now on the workers' loops tell of runs that begin inside their blocks.
+    func observeNestedRuns() {
+        for (worker, loop) in loops.enumerated() {
+            loop.lock.withLock {
+                loop.nestedRunObserver = { [weak self] in
+                    if let self { post(noteNestedRun(of: worker)) }
+                }
+            }
+        }
+    }
 }

@@ -2,10 +2,16 @@
 ///
 /// A piece either belongs to a worker from the beginning, or waits in one queue, from which a free worker takes it.
 ///
-/// A worker takes from the queue when it is called, by a block on its loop (`PoolShift`). Whoever adds a piece calls a
-/// free worker; if none is free, every worker that has not been called yet, since some of them may run their loops
-/// nested. A worker that has finished a piece looks into the queue again before it leaves, under the lock under which
-/// pieces are added. So while the queue is not empty, a worker takes from it or has been called.
+/// A worker takes from the queue when it is called, by a block on its loop (`PoolShift`).
+///
+/// 1. Whoever adds a piece calls a free worker, unless enough of those that have nothing else to do are called already.
+///    If none is free, it calls every worker that is not called, since some of them may run their loops nested.
+/// 2. A call begins and takes its first piece under one lock. So does a worker finish a piece and take the next one, or
+///    leave. It leaves pieces behind only if it has been called again.
+/// 3. A call counts only as long as every run of the loop may find it. A run that begins inside a block does not see
+///    what was posted before the block (see `BlockStep`): the worker counts as not called from then on, and calls
+///    itself if pieces wait.
+/// 4. A called worker that gets a piece of its own may have it before the call: it is made up for as in 1.
 ///
 /// Blocks on the workers' loops retain this, not the pool, so a pool is deallocated with its last reference even while
 /// work runs.
@@ -70,6 +76,9 @@ final class Workload: @unchecked Sendable {
         var hasEnded = false
 
         var isFree: Bool { load == 0 && !isCalled && !hasEnded }
+
+        /// Whether it is called, and has nothing else to do first.
+        var isComing: Bool { load == 0 && isCalled && !hasEnded }
     }
 
     /// A caller that waits until all pieces up to number `limit` are finished.
@@ -120,7 +129,7 @@ final class Workload: @unchecked Sendable {
 
     /// Enters a piece for `worker`, or for the one that the policy picks.
     func begin(on worker: Int? = nil) -> Piece {
-        lock.withLock {
+        let (piece, calls) = lock.withLock { () -> (Piece, Calls) in
             let chosen: Int
             if let worker {
                 chosen = worker
@@ -128,10 +137,14 @@ final class Workload: @unchecked Sendable {
                 chosen = pick()
                 last = chosen
             }
+            let wasComing = workers[chosen].isComing
             workers[chosen].load += 1
             accepted += 1
-            return Piece(worker: chosen, number: accepted)
+            let calls = wasComing && !queue.isEmpty ? callsForQueue() : .nobody
+            return (Piece(worker: chosen, number: accepted), calls)
         }
+        post(calls)
+        return piece
     }
 
     private func pick() -> Int {
@@ -152,16 +165,6 @@ final class Workload: @unchecked Sendable {
             }
         }
         return chosen
-    }
-
-    /// A worker begins a piece that belongs to it. Runs inside the piece may not see its call (see `BlockStep`), which
-    /// waits behind the piece. Returns who is called for what is in the queue.
-    func noteBegin(of piece: Piece) -> Calls {
-        guard policy == .leastLoaded else { return .nobody }
-        return lock.withLock {
-            setCalled(piece.worker, false)
-            return queue.isEmpty ? .nobody : callsForQueue()
-        }
     }
 
     func finish(_ piece: Piece) {
@@ -202,10 +205,10 @@ final class Workload: @unchecked Sendable {
     /// Decides who is called for what is in the queue, and counts these calls.
     private func callsForQueue() -> Calls {
         lock.assertHeld()
-        // Those that have been called and have nothing else to do take a piece each.
+        // Those that come take a piece each.
         var (coming, free) = (0, Int?.none)
-        for index in workers.indices where workers[index].load == 0 && !workers[index].hasEnded {
-            if workers[index].isCalled { coming += 1 } else if free == nil { free = index }
+        for index in workers.indices {
+            if workers[index].isComing { coming += 1 } else if free == nil, workers[index].isFree { free = index }
         }
         if coming >= queue.count { return .nobody }
         // It may not have gone to sleep yet.
@@ -232,26 +235,34 @@ final class Workload: @unchecked Sendable {
         if !workers[worker].hasEnded { uncalled += isCalled ? -1 : 1 }
     }
 
-    /// A call has begun.
-    func beginShift(of worker: Int) {
+    /// A run of a worker's loop begins inside a block. Returns who is called for what is in the queue.
+    func noteNestedRun(of worker: Int) -> Calls {
         lock.withLock {
-            workers[worker].calls -= 1
-            workers[worker].shifts += 1
             setCalled(worker, false)
+            // A stopped loop accepts no call.
+            if queue.isEmpty || isStopped || workers[worker].hasEnded { return .nobody }
+            call(worker)
+            return .one(worker)
         }
     }
 
-    /// Finishes a worker's last piece, and gives it the next one of the queue, or lets it leave.
+    /// Finishes a worker's last piece, and gives it the next one of the queue, or lets it leave. The first step of a
+    /// shift begins it.
     ///
     /// - Parameters:
     ///   - finished: The number of the last piece; 0 if there is none to finish.
     ///   - count: How many pieces it has taken in this shift.
-    ///   - blocks: How many blocks wait on its loop. Its calls are among them.
+    ///   - blocks: How many blocks wait on its loop and may run. Its calls are among them.
     @inline(__always)
     func next(for worker: Int, finished: UInt64, count: Int, blocks: Int) -> Step {
         lock.lock()
         defer { lock.unlock() }
         var step = Step()
+        if count == 0 {
+            workers[worker].calls -= 1
+            setCalled(worker, false)
+            workers[worker].shifts += 1
+        }
         if finished != 0 { step.drains = finish(finished, on: worker) }
         let hasTime = count < Self.piecesPerShift && blocks <= workers[worker].calls
         // A stopped loop accepts no further call.
@@ -320,14 +331,18 @@ final class Workload: @unchecked Sendable {
     /// - Parameter discards: Whether to drop the pieces in the queue.
     /// - Returns: The workers to call before their loops are closed. They do what is in the queue.
     func stop(discarding discards: Bool) -> Calls {
-        let (calls, dropped) = lock.withLock { () -> (Calls, [WaitingPiece]) in
+        var dropped: [WaitingPiece] = []
+        let calls = lock.withLock { () -> Calls in
             isStopped = true
-            if queue.isEmpty { return (.nobody, []) }
-            if discards { return (.nobody, takeAll()) }
+            if queue.isEmpty { return .nobody }
+            if discards {
+                takeAll(into: &dropped)
+                return .nobody
+            }
             for worker in workers.indices { call(worker) }
-            return (.several(Array(workers.indices)), [])
+            return .several(Array(workers.indices))
         }
-        drop(dropped)
+        drop(&dropped)
         return calls
     }
 
@@ -343,35 +358,33 @@ final class Workload: @unchecked Sendable {
     }
 
     private func noteLoss(of worker: Int, _ count: (inout Worker) -> Void) -> Calls {
-        let (calls, dropped) = lock.withLock { () -> (Calls, [WaitingPiece]) in
+        var dropped: [WaitingPiece] = []
+        let calls = lock.withLock { () -> Calls in
             count(&workers[worker])
             // A pool that is stopped has called all its workers, and their loops refuse further calls.
             if !isStopped { setEnded(worker) }
-            if queue.isEmpty { return (.nobody, []) }
-            if isStopped {
-                return (.nobody, workers.contains { $0.calls + $0.shifts > 0 } ? [] : takeAll())
-            }
-            return left == 0 ? (.nobody, takeAll()) : (uncalled == 0 ? .nobody : callsForQueue(), [])
+            if queue.isEmpty { return .nobody }
+            let hasOthers = isStopped ? workers.contains { $0.calls + $0.shifts > 0 } : left > 0
+            if !hasOthers { takeAll(into: &dropped) }
+            return !hasOthers || isStopped || uncalled == 0 ? .nobody : callsForQueue()
         }
-        drop(dropped)
+        drop(&dropped)
         return calls
     }
 
-    private func takeAll() -> [WaitingPiece] {
+    private func takeAll(into taken: inout [WaitingPiece]) {
         lock.assertHeld()
-        var taken: [WaitingPiece] = []
         taken.reserveCapacity(queue.count)
         while !queue.isEmpty { taken.append(queue.removeFirst()) }
-        return taken
     }
 
-    /// Releases what the pieces have captured, and then finishes them: who waits for a piece may use that.
-    private func drop(_ pieces: consuming [WaitingPiece]) {
+    /// Releases what the pieces have captured, and then finishes them: who waits for a piece may use that. The caller
+    /// has the only reference to the array.
+    private func drop(_ pieces: inout [WaitingPiece]) {
         guard !pieces.isEmpty else { return }
         // A ticket's piece is finished by its reply, as its body is released.
-        let numbers = pieces.lazy.filter { $0.ticket == nil }.map(\.number)
-        let finished = Array(numbers)
-        pieces = []
+        let finished = pieces.filter { $0.ticket == nil }.map(\.number)
+        pieces.removeAll()
         for number in finished { for drain in lock.withLock({ finishWaiting(number) }) { drain.answer() } }
     }
 

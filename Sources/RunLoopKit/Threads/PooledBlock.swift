@@ -14,7 +14,6 @@ final class PooledBlock: AnsweredWork, @unchecked Sendable {
 
     /// Called once, on the worker's thread.
     func run() {
-        workload.willRun(piece)
         ThreadLoops.current.run(self) { block!() }
         finish()
     }

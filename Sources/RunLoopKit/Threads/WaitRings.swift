@@ -54,11 +54,12 @@ final class WaitRings: @unchecked Sendable {
     private func waiting(_ wait: Wait, endlessRingsOnly: Bool, _ body: () throws -> Void) throws {
         let caller = ThreadLoops.currentID
         lock.lock()
-        var visited: Set<ThreadID> = []
-        let endsByItself = endlessRingsOnly && wait.hasLimit
-        if !endsByItself, let ring = path(from: wait.awaited, to: caller, endlessRingsOnly, &visited) {
-            lock.unlock()
-            throw LoopThread.WaitRing(threads: ring)
+        if !(endlessRingsOnly && wait.hasLimit) {
+            var search = Search(caller: caller, endlessOnly: endlessRingsOnly)
+            if case .found(let ring) = path(from: wait.awaited, &search) {
+                lock.unlock()
+                throw LoopThread.WaitRing(threads: ring)
+            }
         }
         waits[caller] = wait
         lock.unlock()
@@ -70,44 +71,74 @@ final class WaitRings: @unchecked Sendable {
     /// Whether a thread waits.
     func isWaiting(_ thread: ThreadID) -> Bool { lock.withLock { waits[thread] != nil } }
 
-    /// The names of the threads from one of `awaited` to the thread that waits for `caller`, and the caller's own name;
-    /// nil if none of them waits for it. A search in depth.
-    ///
-    /// - Parameter visited: The threads from which the search has begun already: other threads may form a ring in which
-    ///   one has a time limit.
-    private func path(
-        from awaited: Awaited, to caller: ThreadID, _ endlessOnly: Bool, _ visited: inout Set<ThreadID>
-    ) -> [String]? {
+    /// A search in depth for threads that wait for `caller`, directly or not.
+    private struct Search {
+        let caller: ThreadID
+        /// Whether threads that wait with a time limit count as not waiting.
+        let endlessOnly: Bool
+        /// The threads from which the search has begun and not ended, with their places: 0 for the first.
+        var path: [ThreadID: Int] = [:]
+        /// The threads that do not wait for the caller.
+        var failed: Set<ThreadID> = []
+    }
+
+    /// What a search finds.
+    private enum Finding {
+        /// The names of the threads from this one to the caller.
+        case found([String])
+        /// It waits for threads of the path, of which the first has this place: it goes on only if they do.
+        case ofPath(Int)
+        /// It can go on without the caller.
+        case failed
+    }
+
+    private func path(from awaited: Awaited, _ search: inout Search) -> Finding {
         lock.assertHeld()
         switch awaited {
-        case .thread(let target): return path(from: target, to: caller, endlessOnly, &visited)
+        case .thread(let target): return path(from: target, &search)
         case .threads(let targets):
             let (all, any) = targets()
+            var place = Int.max
             for target in all {
-                if let found = path(from: target, to: caller, endlessOnly, &visited) { return found }
+                switch path(from: target, &search) {
+                case .found(let names): return .found(names)
+                case .ofPath(let other): place = min(place, other)
+                case .failed: break
+                }
             }
-            // Only if each of them waits for the caller. Two may do so by way of the same thread.
-            var first: [String]?
+            // Only if each of them waits for the caller, or for a thread of the path, which then waits for it too.
+            var (first, placeOfAny) = ([String]?.none, place)
             for target in any {
-                var own = visited
-                guard let found = path(from: target, to: caller, endlessOnly, &own) else { return nil }
-                first = first ?? found
+                switch path(from: target, &search) {
+                case .found(let names): first = first ?? names
+                case .ofPath(let other): placeOfAny = min(placeOfAny, other)
+                case .failed: return place < .max ? .ofPath(place) : .failed
+                }
             }
-            return first
+            if let first { return .found(first) }
+            return placeOfAny < .max ? .ofPath(placeOfAny) : .failed
         }
     }
 
-    private func path(
-        from target: Target, to caller: ThreadID, _ endlessOnly: Bool, _ visited: inout Set<ThreadID>
-    ) -> [String]? {
-        if target.thread == caller { return [target.name] }
-        guard visited.insert(target.thread).inserted, let next = waits[target.thread],
-            !endlessOnly || !next.hasLimit,
-            let rest = path(from: next.awaited, to: caller, endlessOnly, &visited)
-        else {
-            return nil
+    private func path(from target: Target, _ search: inout Search) -> Finding {
+        let thread = target.thread
+        if thread == search.caller { return .found([target.name]) }
+        if let place = search.path[thread] { return .ofPath(place) }
+        guard !search.failed.contains(thread), let next = waits[thread], !search.endlessOnly || !next.hasLimit else {
+            return .failed
         }
-        return [target.name] + rest
+        let own = search.path.count
+        search.path[thread] = own
+        let finding = path(from: next.awaited, &search)
+        search.path[thread] = nil
+        switch finding {
+        case .found(let names): return .found([target.name] + names)
+        // A ring of other threads, in which one has a time limit, is none of the caller's.
+        case .ofPath(let place) where place < own: return .ofPath(place)
+        case .ofPath, .failed:
+            search.failed.insert(thread)
+            return .failed
+        }
     }
 }
 

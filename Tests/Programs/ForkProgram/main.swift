@@ -247,6 +247,16 @@ case "return":
         }
     }
     loop.run(mode: .default, for: .seconds(5))
+case "piece":
+    // The same for a piece of a pool: the child would run the next ones.
+    let forking = try LoopThreadPool(count: 1)
+    let box = Box()
+    forking.perform {
+        forking.perform { say("\(box.name): next piece") }
+        box.child = fork()
+        if box.child != 0 { wait(for: box.child) }
+    }
+    forking.drainAndWait()
 case "first": break
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))

@@ -287,6 +287,50 @@
                 pool.join()
             }
         },
+        // Each worker is wanted: the first piece ends after the second.
+        Program("a pool whose pieces wait for each other", bound: 2) { play in
+            play.thread {
+                let pool = try! LoopThreadPool(count: 2)
+                let isDone = Waiter()
+                pool.perform { try! isDone.wait() }
+                pool.perform { isDone.fulfil(nil) }
+                pool.drainAndWait()
+                pool.stop()
+                pool.join()
+            }
+        },
+        // A worker that has been called gets a piece of its own, which may come before the call.
+        Program("a pool whose piece with a key waits for one without", bound: 1) { play in
+            play.thread {
+                let pool = try! LoopThreadPool(count: 2)
+                let isDone = Waiter()
+                start { pool.perform { isDone.fulfil(nil) } }
+                // The key's worker is the one that is called first.
+                let key = (0...).first { pool.loop(for: $0) === pool.loops[0] }!
+                pool.perform(for: key) { try! isDone.wait() }
+                pool.drainAndWait()
+                pool.stop()
+                pool.join()
+            }
+        },
+        // The call for the first piece may lie behind the block that runs the loop nested.
+        Program("a pool whose loop runs nested for a piece", bound: 1) { play in
+            play.thread {
+                let pool = try! LoopThreadPool(count: 1)
+                let result = Shared<Loop.RunResult?>(nil)
+                pool.loops[0].perform {
+                    pool.perform { Loop.current.stop() }
+                    // A piece that is hidden shows by the time.
+                    result.value = Loop.current.run(mode: .default, for: .seconds(1000))
+                }
+                pool.perform {}
+                pool.loops[0].perform {}
+                pool.drainAndWait()
+                pool.stop()
+                pool.join()
+                play.require(result.value == .stopped, "The nested run returned \(String(describing: result.value)).")
+            }
+        },
         Program("a pool that stops with pieces in its queue", bound: 1) { play in
             play.thread {
                 let ran = Shared(0)

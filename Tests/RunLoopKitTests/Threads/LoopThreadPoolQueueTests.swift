@@ -87,6 +87,74 @@ import Testing
         #expect(order.entries == ["outer begins", "behind", "inner", "outer ends"])
     }
 
+    @Test(
+        "A block of the program's, or a piece that a task waits for, runs its loop nested and gets a later piece",
+        arguments: [false, true])
+    func nestedRunBeforeACall(_ isMonitored: Bool) async throws {
+        let pool = try makePool(1)
+        let loop = pool.loops[0]
+        if isMonitored { loop.attach(Silent()) }
+        let (order, blocker) = (Log<String>(), Blocker())
+        loop.perform { blocker.block() }
+        _ = blocker.awaitStart()
+        let outer: @Sendable () -> Void = {
+            let isDone = Gate()
+            pool.perform {
+                order.add("inner")
+                isDone.open()
+            }
+            while !isDone.isOpenNow { Loop.current.run(mode: .default, for: .milliseconds(10)) }
+            order.add("outer ends")
+        }
+        var task: Task<Void, any Error>?
+        if isMonitored {
+            task = Task { try await pool.run(outer) }
+            await eventually(pool.unfinished == [1])
+        } else {
+            loop.perform(outer)
+        }
+        // The call for it is behind the outer block, in the same step of the loop.
+        pool.perform { order.add("behind") }
+        blocker.release()
+        try await task?.value
+        try await pool.drain()
+        // A drain does not wait for the program's block.
+        await eventually(order.entries.count == 3)
+        #expect(order.entries == ["behind", "inner", "outer ends"])
+    }
+
+    /// Makes the loop monitored.
+    private final class Silent: LoopMonitor {}
+
+    // MARK: Blocks of the loop
+
+    @Test("A block that waits for a mode in which nothing runs does not interrupt the pieces")
+    func blockOfAnotherMode() throws {
+        let pool = try makePool(1)
+        let blockers = blockWorkers(of: pool)
+        pool.loops[0].perform(in: Loop.Mode("LoopThreadPoolQueueTests")) {}
+        let (passes, ran) = (Count(), Count())
+        let observer = Loop.Observer(.beforeTimers) { _, _ in passes.up() }
+        pool.loops[0].add(observer, in: .common)
+        for _ in 0..<96 { pool.perform { ran.up() } }
+        blockers[0].release()
+        pool.drainAndWait()
+        #expect(ran.value == 96 && passes.value <= 8)
+    }
+
+    @Test("Each piece learns by itself that its loop is closing")
+    func closing() throws {
+        let pool = try makePool(1)
+        let (results, blockers) = (Log<Loop.RunResult>(), blockWorkers(of: pool))
+        for _ in 0..<2 {
+            pool.perform { results.add(Loop.current.run(mode: .default, for: .milliseconds(1))) }
+        }
+        pool.stop()
+        blockers[0].release()
+        pool.join()
+        #expect(results.entries == [.stopped, .stopped])
+    }
+
     // MARK: The end
 
     @Test("A discarding stop drops what waits in the queue at once, and releases it")
@@ -117,8 +185,9 @@ import Testing
         for _ in 0..<100 { pool.perform { ran.up() } }
         pool.stop()
         blockers[1].release()
-        spin(until: ran.value == 100)
-        #expect(pool.unfinished == [1, 0])
+        // The last piece is finished a moment after it has run.
+        spin(until: pool.unfinished == [1, 0])
+        #expect(ran.value == 100)
         blockers[0].release()
         pool.join()
     }
@@ -136,12 +205,13 @@ import Testing
         spin(until: ran.value == 50)
         for blocker in blockers { blocker.release() }
     }
+}
 
-    private final class Token: Sendable {
-        let released: Count
-        init(_ released: Count) { self.released = released }
-        deinit { released.up() }
-    }
+/// Counts its end.
+private final class Token: Sendable {
+    let released: Count
+    init(_ released: Count) { self.released = released }
+    deinit { released.up() }
 }
 
 /// The queue of a pool, without threads.
@@ -170,7 +240,6 @@ import Testing
         #expect((0..<5).map { _ in called(workload.add(place) {}) } == [[0], [1], [2], [], []])
         #expect(workload.unfinished == [2, 2, 1])
         for worker in 0..<3 {
-            workload.beginShift(of: worker)
             #expect(step(workload, worker).piece?.number == UInt64(worker + 1))
         }
         #expect(called(workload.add(place) {}) == [0, 1, 2])
@@ -180,25 +249,49 @@ import Testing
         #expect(workload.unfinished == [2, 2, 2])
     }
 
-    @Test("A worker that was called and begins a piece of its own is made up for by a free one")
-    func calledWorkerBeginsAnother() {
+    @Test("A worker that was called and gets a piece of its own is made up for by a free one")
+    func calledWorkerGetsAnother() {
         let workload = Workload(workers: 2, policy: .leastLoaded)
         #expect(called(workload.add(place) {}) == [0])
-        let own = workload.begin(on: 0)
-        #expect(called(workload.noteBegin(of: own)) == [1])
-        #expect(called(workload.noteBegin(of: own)) == [])
+        _ = workload.begin(on: 0)
+        // Worker 1 has been called already.
+        #expect(called(workload.add(place) {}) == [])
+        #expect(step(workload, 1).piece?.number == 1)
+        #expect(called(workload.add(place) {}) == [1])
+    }
+
+    @Test("A run that begins in a block hides earlier calls: the worker is called again for what waits, and for more")
+    func nestedRun() {
+        let workload = Workload(workers: 1, policy: .leastLoaded)
+        #expect(called(workload.noteNestedRun(of: 0)) == [])
         #expect(called(workload.add(place) {}) == [0])
+        #expect(called(workload.noteNestedRun(of: 0)) == [0])
+        #expect(called(workload.add(place) {}) == [])
+        for number in 1...2 { #expect(step(workload, 0).piece?.number == UInt64(number)) }
+        #expect(called(workload.noteNestedRun(of: 0)) == [])
+        #expect(called(workload.add(place) {}) == [0])
+    }
+
+    @Test("Pieces are released before those who wait for them are answered that they were dropped")
+    func releasedFirst() {
+        let workload = Workload(workers: 2, policy: .leastLoaded)
+        let (released, answers) = (Count(), Log<Int>())
+        for _ in 0..<3 {
+            let token = Token(released)
+            _ = workload.add(place) { withExtendedLifetime(token) {} }
+        }
+        _ = workload.whenFinished { answers.add(released.value) }
+        _ = workload.stop(discarding: true)
+        #expect(answers.entries == [3])
     }
 
     @Test("A worker that leaves pieces behind calls itself, unless it is called already")
     func callsItself() {
         let workload = Workload(workers: 1, policy: .leastLoaded)
         for _ in 0..<2 { _ = workload.add(place) {} }
-        workload.beginShift(of: 0)
         #expect(step(workload, 0).piece?.number == 1)
         var left = workload.next(for: 0, finished: 1, count: 1, blocks: 1)
         #expect(left.piece == nil && left.callsItself)
-        workload.beginShift(of: 0)
         #expect(step(workload, 0).piece?.number == 2)
         #expect(called(workload.add(place) {}) == [0])
         left = workload.next(for: 0, finished: 2, count: 1, blocks: 2)
@@ -215,7 +308,6 @@ import Testing
         let drain = workload.whenFinished { drained.up() }
         _ = workload.add(place) {}
         #expect(workload.workers(awaitedBy: drain).all == [] && workload.workers(awaitedBy: drain).any == [0, 1])
-        workload.beginShift(of: 1)
         #expect(step(workload, 1).piece?.number == 1)
         #expect(workload.workers(awaitedBy: drain).all == [1] && workload.workers(awaitedBy: drain).any == [0, 1])
         workload.finish(ticket)
@@ -238,7 +330,6 @@ import Testing
         _ = workload.whenFinished { drained.up() }
         #expect(called(workload.noteLostCall(of: 0)) == [1])
         #expect(drained.value == 0)
-        workload.beginShift(of: 1)
         #expect(step(workload, 1).piece?.number == 1)
         #expect(called(workload.add(place) {}) == [1])
         #expect(called(workload.noteLostShift(of: 1, in: 1)) == [])

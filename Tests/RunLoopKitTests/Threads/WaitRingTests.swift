@@ -104,6 +104,40 @@ import Testing
         #expect(rings == [nil, ["a", "caller"]])
     }
 
+    /// The two need not be work of the pool: they only keep its workers from coming.
+    @Test(
+        "A caller that any of two threads can answer, and both of them: whoever waits last gets the error",
+        arguments: 0..<3)
+    func ringThroughAnyOfTwo(last: Int) throws {
+        let drainer = try LoopThread(name: "drainer")
+        let others = try ["a", "b"].map { try LoopThread(name: $0) }
+        let all = [drainer] + others
+        let errors = Log<[String]>()
+        let mayEnd = Gate()
+        let wait: @Sendable (Int) -> Void = { number in
+            let awaited: WaitRings.Awaited =
+                number == 0 ? .threads { ([], others.map(\.waitTarget)) } : .thread(drainer.waitTarget)
+            do {
+                try WaitRings.shared.waiting(for: awaited, hasLimit: false) { mayEnd.wait() }
+            } catch { errors.add((error as! LoopThread.WaitRing).threads) }
+        }
+        for number in (0..<3).filter({ $0 != last }) {
+            all[number].perform { wait(number) }
+            spin(until: WaitRings.shared.isWaiting(all[number].loop.owner))
+        }
+        // It would wait for ever if it found no ring.
+        let isOver = Gate()
+        all[last].perform {
+            wait(last)
+            isOver.open()
+        }
+        spin(until: isOver.isOpenNow || WaitRings.shared.isWaiting(all[last].loop.owner))
+        #expect(errors.entries == [[["a", "drainer"], ["drainer", "a"], ["drainer", "b"]][last]])
+        mayEnd.open()
+        for thread in all { thread.stop() }
+        for thread in all { thread.join() }
+    }
+
     @Test("A worker that a waiting piece needs, and that waits for a thread that drains the pool, gets the error")
     func ringThroughAQueue() throws {
         let pool = try LoopThreadPool(count: 2)

@@ -42,6 +42,9 @@ struct BlockQueue: ~Copyable {
 
     var isEmpty: Bool { entries.isEmpty }
 
+    /// How many blocks wait.
+    var count: Int { entries.count - gaps }
+
     /// Whether a block waits whose number is larger than `number`.
     func hasBlock(after number: UInt64) -> Bool { !isEmpty && entries.last.number > number }
 

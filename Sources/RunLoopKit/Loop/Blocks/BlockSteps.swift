@@ -181,6 +181,16 @@ extension Loop {
         queuedBlocks.load(ordering: .relaxed) + (discardsBlocks ? 0 : takenBlocks.load(ordering: .relaxed))
     }
 
+    /// The number of waiting blocks that the innermost run cannot perform: those of other modes, and the batches of the
+    /// runs that it interrupts. On the loop's own thread, inside a run.
+    var blocksThatInnermostRunCannotPerform: Int {
+        lock.withLock {
+            guard let run = innermostRun else { return 0 }
+            let common = run.mode.isCommon ? commonMembership?.blocks.count ?? 0 : 0
+            return max(0, waitingBlocks - run.batch.count - run.mode.blocks.count - common)
+        }
+    }
+
     /// Whether the next block for a mode was posted for `common`.
     private func commonComesFirst(after number: UInt64, in mode: ModeState) -> Bool {
         guard mode.isCommon, let common = commonMembership, !common.blocks.isEmpty else { return false }
