@@ -105,7 +105,7 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var commonMembership: ModeState?
     /// The number of the last block that was posted.
     @exclusivity(unchecked) var lastBlock: UInt64 = 0
-    /// Called when a run begins inside a block, and so does not see some of the blocks that were posted before.
+    /// Called when a run in a common mode begins inside a block: it does not see all blocks that were posted before.
     @exclusivity(unchecked) var nestedRunObserver: (@Sendable () -> Void)?
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
     @exclusivity(unchecked) var endListeners = EndListeners()

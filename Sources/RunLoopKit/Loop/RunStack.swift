@@ -75,7 +75,7 @@ extension Loop {
         if isOutermost { informClockOfBeginning() }
         waker.noteAnswer()
         push(&run, in: mode)
-        let observer = own.hiddenBlocks > 0 ? nestedRunObserver : nil
+        let observer = own.hiddenBlocks > 0 && mode.isCommon ? nestedRunObserver : nil
         lock.unlock(held)
         if isOutermost { own.forgetListedWakeUps() }
         observer?()

@@ -21,8 +21,8 @@
 /// **A worker that is stuck**, in a piece that blocks, stops neither the others nor the queue. The pieces that belong
 /// to it wait, those of its keys. ``unfinished`` shows which worker is stuck.
 ///
-/// **A worker's own loop** comes around between two pieces if it has blocks, and otherwise after 32 pieces at most: its
-/// timers and sources wait so long.
+/// **A worker's own loop** comes around between two pieces if it has blocks to run, otherwise after 32 pieces at most:
+/// its timers and sources wait so long.
 ///
 /// **No priorities.** For work that must not wait behind other work make a second pool; its options have a `nice`.
 ///

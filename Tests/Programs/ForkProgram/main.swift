@@ -256,7 +256,8 @@ case "piece":
         box.child = fork()
         if box.child != 0 { wait(for: box.child) }
     }
-    forking.drainAndWait()
+    // The second one waits for the piece that the first has handed over.
+    for _ in 0..<2 { forking.drainAndWait() }
 case "first": break
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))

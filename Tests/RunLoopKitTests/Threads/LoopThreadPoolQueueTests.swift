@@ -123,6 +123,21 @@ import Testing
         #expect(order.entries == ["behind", "inner", "outer ends"])
     }
 
+    @Test("Runs in a mode that performs no pieces do not collect calls")
+    func nestedRunsInAnotherMode() throws {
+        let pool = try makePool(1)
+        let waiting = Log<Int>()
+        pool.perform {
+            let (loop, mode) = (Loop.current, Loop.Mode("LoopThreadPoolQueueTests"))
+            loop.add(Loop.Timer(after: .seconds(1000)) { _ in }, in: mode)
+            pool.perform {}
+            for _ in 0..<10 { loop.run(mode: mode, for: .zero) }
+            waiting.add(loop.waitingBlocks)
+        }
+        pool.drainAndWait()
+        #expect(waiting.entries == [1])
+    }
+
     /// Makes the loop monitored.
     private final class Silent: LoopMonitor {}
 
