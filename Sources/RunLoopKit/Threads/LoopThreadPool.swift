@@ -24,6 +24,9 @@
 /// **A worker's own loop** comes around between two pieces if it has blocks to run, otherwise after 32 pieces at most:
 /// its timers and sources wait so long.
 ///
+/// **A piece that runs its loop nested** gets further pieces there, also those that were handed over before. If each
+/// does so, each runs inside the one before, as deep as the queue is long.
+///
 /// **No priorities.** For work that must not wait behind other work make a second pool; its options have a `nice`.
 ///
 /// **How many.** As many as processors for work that computes, more for work that blocks; the number is fixed. The

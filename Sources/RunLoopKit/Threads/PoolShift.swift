@@ -24,13 +24,13 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
         // They would interrupt the shift for nothing.
         let hidden = loop.waitingBlocks == 0 ? 0 : loop.blocksThatInnermostRunCannotPerform
         var count = 0
-        while takePiece(count, loop, hidden) { count += 1 }
+        while takePiece(&count, loop, hidden) {}
     }
 
     /// Returns false if it leaves the queue. Never inlined: what a piece has captured is released when this returns,
     /// before the piece is finished.
     @inline(never)
-    private func takePiece(_ count: Int, _ loop: Loop, _ hidden: Int) -> Bool {
+    private func takePiece(_ count: inout Int, _ loop: Loop, _ hidden: Int) -> Bool {
         let step = workload.next(for: worker, finished: current, count: count, blocks: loop.waitingBlocks - hidden)
         current = 0
         step.answerDrains()
@@ -38,10 +38,14 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
             if step.callsItself { workload.post(.one(worker)) }
             return false
         }
-        if !loop.isMonitored.load(ordering: .relaxed) || !runsAlone(piece, loop) {
-            if piece.ticket == nil { current = piece.number }
-            loop.callOut(Callout(.block, place: piece.place)) { loopIsCallingOutToABlock(piece.body) }
+        if loop.isMonitored.load(ordering: .relaxed), !step.isStopped, runsAlone(piece, loop) {
+            // It waits on the loop: another piece would wait behind it.
+            count = Workload.piecesPerShift
+            return true
         }
+        if piece.ticket == nil { current = piece.number }
+        loop.callOut(Callout(.block, place: piece.place)) { loopIsCallingOutToABlock(piece.body) }
+        count += 1
         return true
     }
 
@@ -50,7 +54,9 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
     private func runsAlone(_ piece: Workload.WaitingPiece, _ loop: Loop) -> Bool {
         if piece.ticket != nil { return loop.performAwaited(in: .common, piece.place, piece.body) }
         let work = PooledBlock(piece.body, workload.piece(piece, of: worker), of: workload)
-        return loop.perform(in: .common, piece.place, { work.run() })
+        if loop.perform(in: .common, piece.place, { work.run() }) { return true }
+        work.takeBack()
+        return false
     }
 
     func threadHasExited() { workload.post(workload.noteLostShift(of: worker, in: current)) }

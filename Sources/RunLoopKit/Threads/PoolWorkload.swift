@@ -57,6 +57,8 @@ final class Workload: @unchecked Sendable {
         fileprivate var drains: [Drain] = []
         /// Whether it calls itself, since it leaves pieces in the queue.
         var callsItself = false
+        /// Whether the pool is stopped. Then the workers' loops take no pieces as blocks of their own.
+        var isStopped = false
 
         /// Calls back. Not under the lock.
         @inline(__always)
@@ -94,7 +96,7 @@ final class Workload: @unchecked Sendable {
     }
 
     /// How many pieces a worker takes in one block at most. So its loop comes around to its timers and sources.
-    private static let piecesPerShift = 32
+    static let piecesPerShift = 32
 
     let policy: LoopThreadPool.Policy
     /// The workers' loops. They retain this by their blocks, which they drop when they end.
@@ -176,6 +178,7 @@ final class Workload: @unchecked Sendable {
     private func finish(_ number: UInt64, on worker: Int) -> [Drain] {
         lock.assertHeld()
         workers[worker].load -= 1
+        assert(workers[worker].load >= 0, "a piece is finished twice")
         return drains.isEmpty ? [] : countInDrains(number) { $0.remaining[worker] -= 1 }
     }
 
@@ -257,7 +260,7 @@ final class Workload: @unchecked Sendable {
     func next(for worker: Int, finished: UInt64, count: Int, blocks: Int) -> Step {
         lock.lock()
         defer { lock.unlock() }
-        var step = Step()
+        var step = Step(isStopped: isStopped)
         if count == 0 {
             workers[worker].calls -= 1
             setCalled(worker, false)
@@ -287,10 +290,11 @@ final class Workload: @unchecked Sendable {
         workers[worker].load += 1
         piece.ticket?.worker = worker
         guard !drains.isEmpty else { return }
-        _ = countInDrains(piece.number) {
+        let ended = countInDrains(piece.number) {
             $0.waiting -= 1
             $0.remaining[worker] += 1
         }
+        assert(ended.isEmpty, "a piece that begins ends no drain")
     }
 
     /// The piece of the queue that a worker has taken, as one that belongs to it.

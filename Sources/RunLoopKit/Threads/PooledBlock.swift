@@ -20,6 +20,9 @@ final class PooledBlock: AnsweredWork, @unchecked Sendable {
 
     func threadHasExited() { finish() }
 
+    /// Its loop has refused it: the caller runs the block itself, and finishes the piece.
+    func takeBack() { block = nil }
+
     /// Releases what the block has captured first: who waits for the piece may use it.
     private func finish() {
         block = nil

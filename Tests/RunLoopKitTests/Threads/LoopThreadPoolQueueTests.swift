@@ -138,6 +138,29 @@ import Testing
         #expect(waiting.entries == [1])
     }
 
+    /// A closed loop refuses the pieces as blocks of their own.
+    @Test(
+        "A stopped pool finishes each piece of its queue once, whoever watches, and answers drains then",
+        arguments: [false, true], [false, true])
+    func stoppedAndDrained(_ isMonitored: Bool, _ drainsFirst: Bool) async throws {
+        let pool = try makePool(1)
+        if isMonitored { pool.loops[0].attach(Silent()) }
+        let blockers = blockWorkers(of: pool)
+        let ran = Count()
+        for _ in 0..<3 { pool.perform { ran.up() } }
+        let before = drainsFirst ? Task.immediate { try await pool.drain() } : nil
+        pool.stop()
+        let after = Task.immediate {
+            try await pool.drain()
+            return ran.value
+        }
+        blockers[0].release()
+        try await before?.value
+        #expect(try await after.value == 3)
+        try await pool.waitForEnd()
+        #expect(ran.value == 3 && pool.unfinished == [0])
+    }
+
     /// Makes the loop monitored.
     private final class Silent: LoopMonitor {}
 
