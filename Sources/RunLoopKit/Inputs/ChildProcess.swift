@@ -146,7 +146,7 @@ extension Loop {
                 hadNone = hasHandler && handler == nil && waiters == nil
                 exchange()
             }
-            // All tasks that waited were cancelled. The edge of an end since then has met nobody.
+            // The tasks that waited were cancelled, and the child may have ended since. The kernel tells so only once.
             if hadNone { beginBeingWatched() }
             return isReplaced
         }

@@ -42,7 +42,7 @@ extension Loop.ChildProcess {
         return waiter.promise
     }
 
-    /// A waiter that is not in the list any more gets its answer at this moment: nobody else gets that one.
+    /// Cancels a wait, unless the child's end is already its answer.
     private func endWaiting(for promise: Promise<Exit>) {
         let waiter = itemLock.withLock { () -> AwaitedEnd? in
             guard let index = waiters?.firstIndex(where: { $0.promise === promise }) else { return nil }

@@ -1,6 +1,6 @@
 /// The port that keeps a ``LoopThread`` alive.
 ///
-/// Nobody sends to it, so it has no eventfd, which would take 3 µs of a thread's start and end.
+/// No thread sends to this port, so it needs no eventfd: that saves 3 µs when a thread starts and ends.
 final class KeepAlivePort: Loop.Item, Source1, @unchecked Sendable {
     init() { super.init(Place(#fileID, #line)) }
 

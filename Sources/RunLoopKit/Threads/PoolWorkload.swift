@@ -4,8 +4,8 @@
 ///
 /// A worker takes from the queue when it is called, by a block on its loop (`PoolShift`).
 ///
-/// 1. Whoever adds a piece calls a free worker, unless enough of those that have nothing else to do are called already.
-///    If none is free, it calls every worker that is not called, since some of them may run their loops nested.
+/// 1. A thread that adds a piece calls a free worker, unless enough idle workers are called already. If no worker is
+///    free, the thread calls every worker that is not called, since some of them may run their loops nested.
 /// 2. A call begins and takes its first piece under one lock. So does a worker finish a piece and take the next one, or
 ///    leave. It leaves pieces behind only if it has been called again.
 /// 3. A call counts only as long as every run of the loop may find it. A run that begins inside a block does not see
