@@ -34,59 +34,25 @@
             }
         },
         Program("a connection: two senders and an end") { play in
-            play.keepsDescriptors()
-            play.thread {
-                let ends = Ends()
-                let loop = Loop.current
-                let (events, others) = (Events(play, play.capture()), Events(play, play.capture()))
-                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
-                let peer = try! Loop.Connection(owning: ends.peers) {
-                    others.note($1)
-                    if $1 == .peerFinished { $0.end() }
-                }
-                loop.add(connection, in: .default)
-                loop.add(peer, in: .default)
-                let accepted = Shared(0)
-                let senders = [
+            play.sends { connection, accepted in
+                [
                     start {
                         if connection.send([1]) { accepted.value += 1 }
                         connection.finishSending()
                     },
                     start { if connection.send([2]) { accepted.value += 1 } },
                 ]
-                let result = loop.run(mode: .default, for: .seconds(10))
-                for sender in senders { System.join(sender) }
-                play.require(result == .finished, "The run returned \(result).")
-                play.require(others.bytes == accepted.value, "\(others.bytes) of \(accepted.value) bytes came.")
-                play.require(events.closed == 1 && others.closed == 1, "An end was not reported once.")
             }
         },
         Program("a connection: two senders that fill the kernel's buffer", bound: 1) { play in
-            play.keepsDescriptors()
-            play.thread {
-                let ends = Ends(small: true)
-                let loop = Loop.current
-                let (events, others) = (Events(play, play.capture()), Events(play, play.capture()))
-                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
-                let peer = try! Loop.Connection(owning: ends.peers) {
-                    others.note($1)
-                    if $1 == .peerFinished { $0.end() }
-                }
-                loop.add(connection, in: .default)
-                loop.add(peer, in: .default)
-                let accepted = Shared(0)
+            play.sends(small: true) { connection, accepted in
                 let many = [UInt8](repeating: 7, count: 20_000)
-                let senders = (0..<2).map { number in
+                return (0..<2).map { number in
                     start {
                         if connection.send(many) { accepted.value += many.count }
                         if number == 0 { connection.finishSending() }
                     }
                 }
-                let result = loop.run(mode: .default, for: .seconds(10))
-                for sender in senders { System.join(sender) }
-                play.require(result == .finished, "The run returned \(result).")
-                play.require(others.bytes == accepted.value, "\(others.bytes) of \(accepted.value) bytes came.")
-                play.require(events.closed == 1 && others.closed == 1, "An end was not reported once.")
             }
         },
         Program("a connection: two periods") { play in play.endsAfterTheShorterPeriod() },
@@ -323,6 +289,37 @@
                 if listener.isValid { result = loop.run(mode: .default, for: .seconds(1000)) }
                 require(!listener.isValid, "The run returned \(result).")
                 require(captured.value <= 1 && (!isAccepted || captured.value == 1), "\(captured.value) are accepted.")
+            }
+        }
+    }
+
+    extension Play {
+        /// Threads send by a connection, and one finishes. The peer gets what was accepted, and ends.
+        ///
+        /// - Parameter begin: Starts the senders, which count the bytes that were accepted.
+        fileprivate func sends(
+            small: Bool = false,
+            _ begin: @escaping @Sendable (_ connection: Loop.Connection, _ accepted: Shared<Int>) -> [CThread]
+        ) {
+            keepsDescriptors()
+            thread { [self] in
+                let ends = Ends(small: small)
+                let loop = Loop.current
+                let (events, others) = (Events(self, capture()), Events(self, capture()))
+                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                let peer = try! Loop.Connection(owning: ends.peers) {
+                    others.note($1)
+                    if $1 == .peerFinished { $0.end() }
+                }
+                loop.add(connection, in: .default)
+                loop.add(peer, in: .default)
+                let accepted = Shared(0)
+                let senders = begin(connection, accepted)
+                let result = loop.run(mode: .default, for: .seconds(10))
+                for sender in senders { System.join(sender) }
+                require(result == .finished, "The run returned \(result).")
+                require(others.bytes == accepted.value, "\(others.bytes) of \(accepted.value) bytes came.")
+                require(events.closed == 1 && others.closed == 1, "An end was not reported once.")
             }
         }
     }

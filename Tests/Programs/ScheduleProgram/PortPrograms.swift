@@ -200,45 +200,15 @@
         },
         Program("a message against a handler") { play in
             play.thread {
-                let loop = Loop.current
-                let captured = play.capture()
                 let port = Loop.MessagePort<Int>()
-                let threads = [
-                    start { port.send(1) },
-                    start {
-                        port.setHandler { _ in
-                            captured.value += 1
-                            loop.stop()
-                        }
-                    },
-                ]
-                loop.add(port, in: .default)
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .stopped && captured.value == 1, "The message is not handled.")
-                port.invalidate()
+                play.handlesOnce(port, handOver: { port.send(1) }) { act in port.setHandler { _ in act(1) } }
             }
         },
         Program("a send to a port against a handler") { play in
             play.keepsDescriptors()
             play.thread {
-                let loop = Loop.current
-                let captured = play.capture()
                 let port = try! Loop.PortSource()
-                let threads = [
-                    start { port.send() },
-                    start {
-                        port.setHandler { count in
-                            captured.value += count
-                            loop.stop()
-                        }
-                    },
-                ]
-                loop.add(port, in: .default)
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .stopped && captured.value == 1, "The send is not handled.")
-                port.invalidate()
+                play.handlesOnce(port, handOver: { port.send() }) { act in port.setHandler { act($0) } }
             }
         },
         Program("sends to a port against an invalidation") { play in

@@ -31,23 +31,8 @@
         },
         Program("a source is signalled, and gets a handler") { play in
             play.thread {
-                let loop = Loop.current
-                let captured = play.capture()
                 let source = Loop.Source0()
-                let threads = [
-                    start { source.signal() },
-                    start {
-                        source.setHandler {
-                            captured.value += 1
-                            loop.stop()
-                        }
-                    },
-                ]
-                loop.add(source, in: .default)
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for thread in threads { System.join(thread) }
-                play.require(result == .stopped && captured.value == 1, "The signal is not performed.")
-                source.invalidate()
+                play.handlesOnce(source, handOver: { source.signal() }) { act in source.setHandler { act(1) } }
             }
         },
         Program("a source is told of its modes, and invalidated by two threads") { play in
@@ -159,6 +144,31 @@
                 other.stop()
                 other.join()
             }
+        }
+    }
+
+    extension Play {
+        /// A thread hands something over to an item, while another sets the handler, which is called once.
+        func handlesOnce(
+            _ item: Loop.Item, handOver: @escaping @Sendable () -> Void,
+            setHandler: @escaping @Sendable (@escaping @Sendable (Int) -> Void) -> Void
+        ) {
+            let loop = Loop.current
+            let captured = capture()
+            let threads = [
+                start(handOver),
+                start {
+                    setHandler { count in
+                        captured.value += count
+                        loop.stop()
+                    }
+                },
+            ]
+            loop.add(item, in: .default)
+            let result = loop.run(mode: .default, for: .seconds(1000))
+            for thread in threads { System.join(thread) }
+            require(result == .stopped && captured.value == 1, "What was handed over is not handled.")
+            item.invalidate()
         }
     }
 #endif

@@ -1,0 +1,130 @@
+#if DEBUG && !PLAIN_ATOMICS
+    @testable import RunLoopKit
+
+    /// Tasks that receive messages, or send them when there is room.
+    let messageTasks: [Program] = [
+        Program("tasks: messages of two threads") { play in
+            play.receives(4) { _, port, _ in
+                [{ for number in 0..<2 { port.send(number) } }, { for number in 10..<12 { port.send(number) } }]
+            }
+        },
+        Program("tasks: messages against a cancellation", bound: 1) { play in
+            play.receives(3, cancels: true) { _, port, task in
+                [{ for number in 0..<3 { port.send(number) } }, { task.cancel() }]
+            }
+        },
+        Program("tasks: messages against an invalidation", bound: 1) { play in
+            play.receives(3, cancels: true) { _, port, task in
+                [{ for number in 0..<3 { port.send(number) } }, { port.invalidate() }]
+            }
+        },
+        Program("tasks: messages against a second mode", bound: 1) { play in
+            play.receives(3) { loop, port, _ in
+                [
+                    { for number in 0..<3 { port.send(number) } },
+                    {
+                        loop.add(port, in: "other")
+                        loop.remove(port, in: "other")
+                    },
+                ]
+            }
+        },
+        Program("tasks: messages against the loop's end", bound: 1) { play in
+            play.besideThread { thread, tasks in
+                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: thread.loop)
+                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
+                tasks.task { for await message in messages { received.value.append(message) } }
+                play.finally {
+                    play.require(
+                        received.value == accepted.value, "Of \(accepted.value) these came: \(received.value).")
+                }
+                return [
+                    { for number in 0..<3 where port.send(number) { accepted.value.append(number) } },
+                    { thread.stop() },
+                ]
+            }
+        },
+        Program("tasks: senders that wait for room", bound: 1) { play in
+            play.sendsWhenRoom(cancels: false) { _ in [] }
+        },
+        Program("tasks: senders that wait for room against a cancellation", bound: 1) { play in
+            play.sendsWhenRoom(cancels: true) { tasks in [{ tasks[1].cancel() }] }
+        },
+        Program("tasks: senders that wait for room against the loop's end", bound: 1) { play in
+            play.besideThread { thread, tasks in
+                let received = Shared<[Int]>([])
+                let port = Loop.MessagePort<Int>(capacity: 1) { received.value.append($0) }
+                thread.loop.add(port, in: .common)
+                let accepted = Shared<[Int]>([])
+                for number in 0..<3 {
+                    tasks.task {
+                        let answer = await outcome { try await port.send(whenRoom: number) }
+                        play.require(["()", "PortClosed"].contains(answer), "Sender \(number) got \(answer).")
+                        if answer == "()" { accepted.value.append(number) }
+                    }
+                }
+                play.finally {
+                    play.require(
+                        received.value.sorted() + port.takeWaiting() == accepted.value.sorted(),
+                        "Of \(accepted.value) these came: \(received.value).")
+                }
+                return [{ thread.stop() }]
+            }
+        },
+    ]
+
+    extension Play {
+        /// A task receives messages, those of each sender in order.
+        fileprivate func receives(
+            _ count: Int, cancels: Bool = false,
+            _ act: @escaping @Sendable (Loop, Loop.MessagePort<Int>, Task<Void, any Error>) -> [@Sendable () -> Void]
+        ) {
+            besideLoop { [self] loop, threads in
+                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: loop)
+                let task = threads[0].task { [self] in
+                    var received: [Int] = []
+                    for await message in messages {
+                        received.append(message)
+                        if received.count == count { break }
+                    }
+                    require(
+                        received.count == count || cancels, "\(received.count) of \(count) messages came.")
+                    for sender in 0..<2 {
+                        let own = received.filter { $0 / 10 == sender }
+                        require(own == own.indices.map { sender * 10 + $0 }, "The messages \(received) came.")
+                    }
+                    require(port.isValid || cancels, "The port is invalid.")
+                }
+                return act(loop, port, task)
+            }
+        }
+
+        /// Three tasks send to a port with room for one message.
+        fileprivate func sendsWhenRoom(
+            cancels: Bool, _ act: @escaping @Sendable ([Task<Void, any Error>]) -> [@Sendable () -> Void]
+        ) {
+            besideLoop { [self] loop, threads in
+                let received = Shared<[Int]>([])
+                let port = Loop.MessagePort<Int>(capacity: 1) { received.value.append($0) }
+                loop.add(port, in: .default)
+                let accepted = Shared<[Int]>([])
+                let tasks = (0..<3).map { number in
+                    threads[0].task { [self] in
+                        let answer = await outcome { try await port.send(whenRoom: number) }
+                        require(
+                            answer == "()" || cancels && number == 1 && answer == "cancelled",
+                            "Sender \(number) got \(answer).")
+                        if answer == "()" { accepted.value.append(number) }
+                    }
+                }
+                finally { [self] in
+                    require(
+                        received.value == accepted.value.sorted(),
+                        "Of \(accepted.value) these came: \(received.value).")
+                    port.invalidate()
+                }
+                return act(tasks)
+            }
+        }
+    }
+#endif
