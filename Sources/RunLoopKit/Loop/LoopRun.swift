@@ -146,7 +146,7 @@ extension Loop {
             return .finished
         }
         if own.host != nil {
-            guard let informed = beginHostedRun(in: mode, unlocking: held) else { return .finished }
+            guard let informed = informHostAndPrepare(in: mode, unlocking: held) else { return .finished }
             held = informed
         }
         let entered = enterRun(in: mode, returnsAfterSourceHandled: returnsAfterSourceHandled, unlocking: held)
@@ -163,7 +163,7 @@ extension Loop {
     /// Informs the host. Returns nil if the mode then has nothing to wait for: an observer, or another thread, may have
     /// removed the last item.
     @inline(never)
-    private func beginHostedRun(in mode: ModeState, unlocking held: consuming Lock.Held) -> Lock.Held? {
+    private func informHostAndPrepare(in mode: ModeState, unlocking held: consuming Lock.Held) -> Lock.Held? {
         let informed = informHostOfBeginning(unlocking: held)
         guard prepareToRun(in: mode) else {
             lock.unlock(informed)
