@@ -70,14 +70,9 @@ struct ChromeTraceWriter {
 
     /// A microsecond, or the time to the next event of the thread: slices of a track must not overlap.
     private func room(after arrow: LoopTrace.Arrow) -> Duration {
-        // The events are in the order of time.
-        var (low, high) = (0, trace.events.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if trace.events[middle].time <= arrow.time { low = middle + 1 } else { high = middle }
-        }
+        let earlier = trace.events.count(until: arrow.time, \.time)
         let limit = arrow.time + .microseconds(1)
-        let next = trace.events[low...].prefix { $0.time < limit }.first { $0.thread == arrow.thread }
+        let next = trace.events[earlier...].prefix { $0.time < limit }.first { $0.thread == arrow.thread }
         return arrow.time.duration(to: next?.time ?? limit)
     }
 

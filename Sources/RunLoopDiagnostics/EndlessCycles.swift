@@ -230,13 +230,9 @@ struct CycleSearch {
 
     private func causeOfTimer(_ index: Int, _ node: Node, _ state: LoopState) -> Int? {
         let due = spans[index].start - spans[index].lateness
-        var (low, high) = (0, state.callouts.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if spans[state.callouts[middle]].start <= due { low = middle + 1 } else { high = middle }
-        }
-        guard low > 0 else { return nil }
-        let last = state.callouts[low - 1]
+        let begun = state.callouts.count(until: due) { spans[$0].start }
+        guard begun > 0 else { return nil }
+        let last = state.callouts[begun - 1]
         guard nodes[last]!.waits == node.waits else { return nil }
         // The loop has not waited, but its host may have, until the timer was due. The trace has the time of the call a
         // little later than the loop, and so the time at which the timer was due.

@@ -156,14 +156,9 @@ struct ObstacleSearch {
     /// The spans of a loop that lasted at a time, the innermost first.
     private func path(at time: Loop.Instant, in loop: Int) -> [Int] {
         let candidates = spansOfLoops[loop] ?? []
-        // The spans are in the order of time.
-        var (low, high) = (0, candidates.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if spans[candidates[middle]].start <= time { low = middle + 1 } else { high = middle }
-        }
+        let begun = candidates.count(until: time) { spans[$0].start }
         var path: [Int] = []
-        var next = low > 0 ? candidates[low - 1] : nil
+        var next = begun > 0 ? candidates[begun - 1] : nil
         while let index = next {
             if spans[index].loop == loop, time < spans[index].end { path.append(index) }
             next = outer[index]
