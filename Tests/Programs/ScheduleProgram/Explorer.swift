@@ -62,19 +62,22 @@
         /// The plans with one switch more than the present one, behind its last.
         private func extend(_ plan: Plan, _ choices: [Choice], _ preemptions: Int, into plans: inout [[Plan]]) {
             let first = plan.switches.last.map { $0.index + 1 } ?? 0
-            let shared = sharedAddresses(choices)
+            let mayPreempt = preemptions + 1 < plans.count
+            let shared = mayPreempt ? sharedAddresses(choices) : []
             var hash = Hash()
-            for (index, choice) in choices.enumerated() {
+            for index in choices.indices {
+                let choice = choices[index]
                 if index == first - 1, hash.value != plan.hash {
                     findings.found("The program is not deterministic: choice \(index) is another one.")
                 }
                 defer { hash.add(choice) }
-                guard index >= first else { continue }
-                let cost = choice.currentCanGoOn ? 1 : 0
-                guard preemptions + cost < plans.count else { continue }
-                if cost > 0, !shared.contains(choice.address) || repeats(index, choices) { continue }
+                guard index >= first, !choice.others.isEmpty else { continue }
+                let preempts = choice.currentCanGoOn
+                if preempts {
+                    guard mayPreempt, shared.contains(choice.address), !repeats(index, choices) else { continue }
+                }
                 for thread in choice.others {
-                    plans[preemptions + cost].append(
+                    plans[preemptions + (preempts ? 1 : 0)].append(
                         Plan(switches: plan.switches + [Switch(index: index, thread: thread)], hash: hash.value))
                 }
             }
@@ -129,9 +132,11 @@
         var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
         mutating func add(_ choice: Choice) {
-            for part in [UInt64(choice.enabled), UInt64(choice.chosen), choice.changes ? 1 : 0] {
-                value = (value ^ part) &* 0x100_0000_01B3
-            }
+            add(UInt64(choice.enabled.bits))
+            add(UInt64(choice.chosen))
+            add(choice.changes ? 1 : 0)
         }
+
+        private mutating func add(_ part: UInt64) { value = (value ^ part) &* 0x100_0000_01B3 }
     }
 #endif

@@ -23,7 +23,7 @@
             guard next < switches.count, switches[next].index == index else { return choice.usual }
             next += 1
             let thread = switches[next - 1].thread
-            return choice.enabled & (1 << UInt32(thread)) != 0 ? thread : choice.usual
+            return choice.enabled.contains(thread) ? thread : choice.usual
         }
     }
 
@@ -39,7 +39,7 @@
         ///   - depth: How many places, and one.
         init(seed: UInt64, length: Int, depth: Int) {
             var random = SplitMix(seed)
-            for _ in 0..<32 { priorities.append(1 + random.below(1_000_000)) }
+            for _ in 0..<ThreadSet.capacity { priorities.append(1 + random.below(1_000_000)) }
             for _ in 1..<depth { places.insert(random.below(length)) }
         }
 
@@ -48,8 +48,9 @@
                 lowest -= 1
                 priorities[current] = lowest
             }
-            let ready = (0..<32).filter { choice.enabled & (1 << UInt32($0)) != 0 }
-            return ready.max { priorities[$0] < priorities[$1] }!
+            var highest = choice.enabled.first!
+            for thread in choice.enabled where priorities[thread] > priorities[highest] { highest = thread }
+            return highest
         }
     }
 #endif

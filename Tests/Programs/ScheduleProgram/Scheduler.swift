@@ -36,7 +36,7 @@
         }
 
         private final class Member {
-            let bit: UInt32
+            let number: Int
             var state = State.reserved
             var thread: UInt?
             var isTimeUp = false
@@ -45,12 +45,12 @@
             /// The last step that it has reached.
             var step: Schedule.Step?
 
-            init(_ number: Int) { bit = 1 << UInt32(number) }
+            init(_ number: Int) { self.number = number }
         }
 
         private var members: [Member] = []
-        /// A member waits here for the token; one for each bit.
-        private let turns = (0..<UInt32.bitWidth).map { _ in Semaphore() }
+        /// A member waits here for the token.
+        private let turns = (0..<ThreadSet.capacity).map { _ in Semaphore() }
         private var order: any Order
         private let findings: Findings
         private(set) var choices: [Choice] = []
@@ -112,7 +112,7 @@
             guard choices.count < stepLimit else { findings.found("More than \(stepLimit) steps. \(stateOfAll)") }
             if hasCalled { lookAtDescriptors() }
             if case .descriptor = members.first?.state, let complaint = complaint() { findings.found(complaint) }
-            while enabled == 0 {
+            while enabled.isEmpty {
                 guard jump() else { findings.found("No thread can go on. \(stateOfAll)") }
             }
             var choice = Choice(current: current, enabled: enabled, step)
@@ -129,18 +129,18 @@
         /// something, as a loop does while a descriptor is ready that the other is about to disarm.
         private func fair(_ choice: Choice) -> Int {
             turnsInARow = choice.chosen == choices.last?.chosen ? turnsInARow + 1 : 0
-            guard turnsInARow >= Scheduler.mostTurnsInARow, !choice.others.isEmpty else { return choice.chosen }
-            turnsInARow = 0
             let others = choice.others
-            return others.first { $0 > choice.chosen } ?? others[0]
+            guard turnsInARow >= Scheduler.mostTurnsInARow, let first = others.first else { return choice.chosen }
+            turnsInARow = 0
+            return others.first { $0 > choice.chosen } ?? first
         }
 
-        /// A bit for each thread that can go on.
-        private var enabled: UInt32 = 0
+        /// The threads that can go on.
+        private var enabled = ThreadSet()
 
         private func set(_ member: Member, _ state: State) {
             member.state = state
-            if state == .canRun { enabled |= member.bit } else { enabled &= ~member.bit }
+            if state == .canRun { enabled.insert(member.number) } else { enabled.remove(member.number) }
         }
 
         /// Whether a descriptor may have become readable.
@@ -317,13 +317,13 @@
     /// A point where the token may have changed its owner.
     struct Choice {
         let current: Int?
-        let enabled: UInt32
+        let enabled: ThreadSet
         /// What the current thread does next. Zero if threads cannot meet there: see `isShared`.
         let address: UInt
         let changes: Bool
         var chosen = 0
 
-        init(current: Int?, enabled: UInt32, _ step: Schedule.Step?) {
+        init(current: Int?, enabled: ThreadSet, _ step: Schedule.Step?) {
             (self.current, self.enabled) = (current, enabled)
             switch step {
             case .load(let word), .futexWait(let word): (address, changes) = (UInt(bitPattern: word), false)
@@ -339,11 +339,37 @@
             .timerSetOnWallClock,
         ]
 
-        var currentCanGoOn: Bool { current.map { enabled & (1 << UInt32($0)) != 0 } ?? false }
+        var currentCanGoOn: Bool { current.map(enabled.contains) ?? false }
 
         /// What goes on without a switch of the order's.
-        var usual: Int { currentCanGoOn ? current! : enabled.trailingZeroBitCount }
+        var usual: Int { currentCanGoOn ? current! : enabled.first! }
 
-        var others: [Int] { (0..<32).filter { enabled & (1 << UInt32($0)) != 0 && $0 != chosen } }
+        var others: ThreadSet { enabled.without(chosen) }
+    }
+
+    /// A bit for each thread. Most of an order's time would pass in sets and ranges of the standard library, which are
+    /// slow where nothing is optimized.
+    struct ThreadSet: Sequence, IteratorProtocol {
+        static let capacity = UInt32.bitWidth
+        private(set) var bits: UInt32 = 0
+
+        var isEmpty: Bool { bits == 0 }
+        var first: Int? { bits == 0 ? nil : bits.trailingZeroBitCount }
+
+        func contains(_ thread: Int) -> Bool { bits & (1 << UInt32(thread)) != 0 }
+        mutating func insert(_ thread: Int) { bits |= 1 << UInt32(thread) }
+        mutating func remove(_ thread: Int) { bits &= ~(1 << UInt32(thread)) }
+
+        func without(_ thread: Int) -> ThreadSet {
+            var rest = self
+            rest.remove(thread)
+            return rest
+        }
+
+        mutating func next() -> Int? {
+            guard let first else { return nil }
+            bits &= bits - 1
+            return first
+        }
     }
 #endif

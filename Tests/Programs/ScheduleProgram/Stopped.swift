@@ -75,10 +75,9 @@
                 if play.points == play.stop { isStopped = true }
             }
             guard isStopped, !hasGoneOn else { return choice.usual }
-            let others = choice.enabled & ~(1 << UInt32(StoppedPlay.stopped))
-            if others != 0 {
-                if let current = choice.current, others & (1 << UInt32(current)) != 0 { return current }
-                return others.trailingZeroBitCount
+            let others = choice.enabled.without(StoppedPlay.stopped)
+            if let first = others.first {
+                return choice.current.flatMap { others.contains($0) ? $0 : nil } ?? first
             }
             hasGoneOn = true
             play.settle()
