@@ -8,10 +8,10 @@
         /// Records that the thread is about to take a lock; traps if that violates the lock order.
         @usableFromInline
         static func insert(_ rank: Lock.Rank) {
-            guard let highest = ranks.last, highest >= rank else { return insertInAnyOrder(rank) }
+            guard System.heldLockRanks.pointee >= bit(rank) else { return insertInAnyOrder(rank) }
             fatalError(
-                "RunLoopKit: a thread that holds a lock of rank '\(highest)' took one of rank '\(rank)'. See Lock.Rank "
-                    + "for the lock order.")
+                "RunLoopKit: a thread that holds a lock of rank '\(ranks.last!)' took one of rank '\(rank)'. See "
+                    + "Lock.Rank for the lock order.")
         }
 
         /// The same for a lock that was free: the thread did not wait for it.
