@@ -73,7 +73,7 @@ struct ChildConnections {
     var all: [Loop.Connection] { [input, output, error].compactMap { $0 } }
 
     /// The child is not in a loop any more, or never was: then that is the mistake, if it is one.
-    func mayNeverBeAdded() { for connection in all { connection.wasRefused() } }
+    func mayNeverBeAdded() { for connection in all { connection.noteRefusal() } }
 }
 
 extension Loop.ChildProcess {

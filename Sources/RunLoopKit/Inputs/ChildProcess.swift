@@ -183,7 +183,6 @@ extension Loop {
 
         override var status: ItemStatus { .waits("process \(process)" + (group.isEnding ? ", asked to end" : "")) }
 
-        override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }

@@ -340,8 +340,6 @@ extension Loop {
             return .waits(words + (count == 0 ? "" : ", \(count) bytes to send"))
         }
 
-        override var canBeInManyLoops: Bool { false }
-
         override var sourceSlot: Int {
             get { slot }
             set { slot = newValue }

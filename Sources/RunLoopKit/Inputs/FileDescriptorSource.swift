@@ -345,8 +345,6 @@ extension Loop {
             return isArmed ? .waits(words) : .disarmed(words + ", disarmed")
         }
 
-        override var canBeInManyLoops: Bool { false }
-
         /// Remembered: a source that is rearmed after each report needs it each time.
         override var sourceSlot: Int {
             get { slot }

@@ -164,7 +164,6 @@ extension Loop {
                     + (isAway ? ", which is gone, to be there again" : ""))
         }
 
-        override var canBeInManyLoops: Bool { false }
         override var wasMadeByParent: Bool { !process.isCurrent }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }

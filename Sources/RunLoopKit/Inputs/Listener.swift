@@ -277,8 +277,6 @@ extension Loop {
             return .waits(isPaused ? "pauses for a second" : "accepts connections")
         }
 
-        override var canBeInManyLoops: Bool { false }
-
         override var sourceSlot: Int {
             get { slot }
             set { slot = newValue }

@@ -427,8 +427,6 @@ extension Loop {
             return isArmed ? count == 0 ? .waits(words) : .ready(words) : .disarmed(words + ", disarmed")
         }
 
-        override var canBeInManyLoops: Bool { false }
-
         /// Remembered: each message that the loop takes needs it, and looking it up took 160 instructions.
         override var sourceSlot: Int {
             get { slot }

@@ -167,6 +167,8 @@ extension Loop {
 
         // MARK: Item
 
+        override var canBeInManyLoops: Bool { true }
+
         override var kind: String { "port source" }
 
         override var status: ItemStatus {

@@ -148,7 +148,6 @@ extension Loop {
 
         override var status: ItemStatus { .waits("process \(process)" + (isReaping ? "" : ", not reaping")) }
 
-        override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }

@@ -192,7 +192,6 @@ extension Loop {
                 + ": other code has set that since the source was added"
         }
 
-        override var canBeInManyLoops: Bool { false }
         override var wasMadeByParent: Bool { listener.isOfParent }
         override func didJoin(_ mode: Mode, of loop: Loop) { listener.begin() }
         override func insert(into mode: ModeState) { mode.insert(self) }

@@ -63,7 +63,6 @@ import Testing
 
         func becomeSlow() { isSlow.set() }
 
-        override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
 
@@ -109,8 +108,6 @@ import Testing
         let wasGiven = Log<Bool>()
 
         init(by other: Loop) { self.other = other }
-
-        override var canBeInManyLoops: Bool { false }
 
         override func remove(from mode: ModeState) {
             try! inParallel({ [self] in wasGiven.add(other.insert(self, in: .default)) })

@@ -37,7 +37,7 @@ extension Loop {
     @inline(__always)
     package func insert(_ item: Item, in mode: Mode) -> Bool {
         guard isOfThisProcess, item.isolation != .mainActor || takesMainActor, !item.isOfParent else {
-            item.wasRefused()
+            item.noteRefusal()
             return false
         }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
@@ -47,7 +47,7 @@ extension Loop {
 
     @inline(never)
     private func refuse(_ item: Item) {
-        item.wasRefused()
+        item.noteRefusal()
         complainIfMainIsGone()
     }
 

@@ -59,7 +59,7 @@ extension Loop {
         //
         // The large properties come first: those of a subclass fill the gap after the small ones. What few items have
         // is in an object, `rareProperties`.
-        @exclusivity(unchecked) private var memberships = Memberships()
+        @exclusivity(unchecked) final var memberships = Memberships()
 
         /// Where the item was made.
         let place: Place
@@ -98,8 +98,8 @@ extension Loop {
         /// Whether this process is a forked child, and the item has an object of the kernel's that is its parent's.
         final var isOfParent: Bool { @inline(__always) get { traits & 2 != 0 && wasMadeByParent } }
 
-        /// Whether the item was ever added, even if the loop refused it. Guarded by the item's lock.
-        @exclusivity(unchecked) private final var wasAdded = false
+        /// Whether a loop was ever asked to take the item, even if it refused. Guarded by the item's lock.
+        @exclusivity(unchecked) private final var wasOffered = false
 
         init(
             _ place: Place = .unknown, _ label: String? = nil, _ rare: Rare? = nil, isNotifiedOfModes: Bool = false,
@@ -111,14 +111,14 @@ extension Loop {
             if let label { changeRareProperties { $0.label = label } }
         }
 
-        deinit { if !wasAdded, isValid { reportAsNeverAdded() } }
+        deinit { if !wasOffered, isValid { reportAsNeverAdded() } }
 
         /// A subclass's `deinit` has run; its properties still exist.
         @inline(never)
         private func reportAsNeverAdded() { Mistakes.shared.report(.neverAdded(item: name)) }
 
         /// Records that a loop has refused the item, which the loop reports where the program is at fault.
-        final func wasRefused() { itemLock.withLock { wasAdded = true } }
+        final func noteRefusal() { itemLock.withLock { wasOffered = true } }
 
         /// What diagnostics call the item; initially the initializer's `label`. Nil to call it by its kind and the
         /// place where it was made. From any thread.
@@ -248,8 +248,8 @@ extension Loop {
 
         // MARK: Membership, for the loop. All called with the loop's lock held.
 
-        /// Records that the item joins `mode`. Returns false if it is invalid, already there, or in another loop.
-        ///
+        /// Records that the item joins `mode`. Returns false if it is invalid, already there, in another loop, or for
+        /// the main actor, whom the mode's loop does not take.
         @inline(__always)
         final func join(_ mode: ModeState) -> Bool {
             mode.assertLocked()
@@ -260,7 +260,7 @@ extension Loop {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
             memberships.join(mode, isNotified: isNotified(of: mode), makeRare())
-            wasAdded = true
+            wasOffered = true
             return true
         }
 
@@ -276,7 +276,7 @@ extension Loop {
                 return false
             }
             memberships.joinFirst(first, second)
-            wasAdded = true
+            wasOffered = true
             return true
         }
 
@@ -290,20 +290,6 @@ extension Loop {
             hasLeftWhileLocked(mode)
             return memberships.leave(mode, isNotified: isNotified, on: thread)
         }
-
-        final func isIn(_ mode: ModeState) -> Bool {
-            itemLock.lock()
-            defer { itemLock.unlock() }
-            return isInWhileLocked(mode)
-        }
-
-        /// A loop that the item is in, and its first mode there.
-        final var firstPlace: (loop: Loop, mode: Mode)? {
-            itemLock.withLock { memberships.first.flatMap { state in state.loop.map { ($0, state.mode) } } }
-        }
-
-        /// As `isIn(_:)`, for callers that hold the item's lock.
-        final func isInWhileLocked(_ mode: ModeState) -> Bool { memberships.contains(mode) }
 
         private func isNotified(of mode: ModeState) -> Bool { isNotifiedOfModes && !mode.mode.namesCommonModes }
 
@@ -380,112 +366,13 @@ extension Loop {
             return true
         }
 
-        // MARK: Rare properties
-
-        /// What the item has and few others do; nil if it has none of it. Written with the item's lock held and, while
-        /// the item is in a loop, with that of a loop as well. So an item that is in one loop only may read it under
-        /// either.
-        @inline(__always)
-        final var rareProperties: Rare? { memberships.rare }
+        // MARK: For the kinds of items to override
 
         /// Makes an object for the rare properties of an item of this kind.
         func makeRare() -> Rare { Rare() }
 
-        /// Changes them, with what guards `rareProperties` held.
-        @inline(never)
-        final func changeRareProperties(_ body: (Rare) -> Void) {
-            let changed = memberships.rare ?? makeRare()
-            body(changed)
-            memberships.rare = changed.isNeeded ? changed : nil
-        }
-
-        /// Makes the object if there is none, with what guards `rareProperties` held.
-        final func needRare() { if memberships.rare == nil { memberships.rare = makeRare() } }
-
-        /// Calls `body` with the item's lock held, and that of a loop which it is in.
-        private func withLocks(_ body: () -> Void) {
-            while true {
-                let mode = itemLock.withLock { () -> ModeState? in
-                    if memberships.first == nil { body() }
-                    return memberships.first
-                }
-                guard let mode else { return }
-                let isStillThere = mode.waker.lock.withLock {
-                    itemLock.withLock {
-                        guard memberships.contains(mode) else { return false }
-                        body()
-                        return true
-                    }
-                }
-                if isStillThere { return }
-            }
-        }
-
-        // MARK: Where the item is
-
-        /// The modes the item is in, of all its loops.
-        final var currentModes: ModeList { itemLock.withLock { memberships.modes } }
-
-        /// As `currentModes`, for callers that hold the item's lock.
-        final var modesWhileLocked: ModeList { memberships.modes }
-
-        /// Whether the item is in one mode only, for callers that hold the item's lock.
-        @inline(__always)
-        final var isInOneModeWhileLocked: Bool { memberships.isOne }
-
-        /// Whether the item is in any mode, for callers that hold the item's lock.
-        @inline(__always)
-        final var isInModeWhileLocked: Bool { memberships.first != nil }
-
-        /// Calls `body` with each mode that the item is in, for callers that hold the item's lock. Retains nothing.
-        @inline(__always)
-        final func forEachModeWhileLocked(_ body: (ModeState) -> Void) {
-            guard memberships.areMany else {
-                if memberships.first != nil { withFirstModeWhileLocked(body) }
-                return
-            }
-            // Not by a method of `memberships`, which is copied for it: that takes three retains.
-            Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef(body)
-            Unmanaged.passUnretained(memberships.second!)._withUnsafeGuaranteedRef(body)
-            if memberships.rare != nil { memberships.forEachFurther(body) }
-        }
-
-        /// Calls `body` with `firstModeWhileLocked`, for callers that hold the item's lock. Without a retain: the
-        /// membership keeps the mode alive.
-        ///
-        /// - Precondition: The item is in a mode.
-        @inline(__always)
-        final func withFirstModeWhileLocked<Result>(_ body: (ModeState) -> Result) -> Result {
-            Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef(body)
-        }
-
-        /// The mode that the item has been in for the longest time, for callers that hold the item's lock.
-        final var firstModeWhileLocked: ModeState? { memberships.first }
-
-        /// The sequence number of an event of the item, for callers that hold the item's lock.
-        @inline(__always)
-        final func nextTurnWhileLocked() -> UInt64 {
-            // Nearly always: without a list of modes, and without a retain, since the membership keeps the mode alive.
-            if memberships.first != nil, isInOneLoop {
-                return Unmanaged.passUnretained(memberships.first!)._withUnsafeGuaranteedRef { $0.nextTurn() }
-            }
-            return TurnCounter.next(in: memberships.modes.map { $0.edgeNote })
-        }
-
-        /// Whether a loop's innermost run is in a mode of the item, for callers that hold the item's lock. Relaxed: a
-        /// run that begins or ends at the same moment may as well do so a moment later.
-        final var isServedWhileLocked: Bool {
-            memberships.contains { $0.isRunning.load(ordering: .relaxed) }
-        }
-
-        // MARK: For the kinds of items to override
-
-        /// Whether the item certainly is in one loop only, or in none. The item's lock is held.
-        @inline(__always)
-        private final var isInOneLoop: Bool { !memberships.areMany || !canBeInManyLoops }
-
         /// Whether several loops may have the item at the same time. Only `Source0` and `PortSource` may be shared.
-        var canBeInManyLoops: Bool { true }
+        var canBeInManyLoops: Bool { false }
 
         /// Whether this process is a forked child, for an item that belongs to one process.
         var wasMadeByParent: Bool { false }

@@ -107,7 +107,6 @@ extension Loop {
             return .waits("\(activities), order \(order)" + (repeats ? "" : ", once"))
         }
 
-        override var canBeInManyLoops: Bool { false }
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func releaseHandlers() { releaseUnlocked { handler.take() } }

@@ -11,6 +11,42 @@ extension Loop.Item {
         /// Whether any property differs from that of an item without this object.
         var isNeeded: Bool { label != nil || more != nil }
     }
+
+    /// What the item has and few others do; nil if it has none of it. Written with the item's lock held and, while
+    /// the item is in a loop, with that of a loop as well. So an item that is in one loop only may read it under
+    /// either.
+    @inline(__always)
+    var rareProperties: Rare? { memberships.rare }
+
+    /// Changes them, with what guards `rareProperties` held.
+    @inline(never)
+    func changeRareProperties(_ body: (Rare) -> Void) {
+        let changed = memberships.rare ?? makeRare()
+        body(changed)
+        memberships.rare = changed.isNeeded ? changed : nil
+    }
+
+    /// Makes the object if there is none, with what guards `rareProperties` held.
+    func needRare() { if memberships.rare == nil { memberships.rare = makeRare() } }
+
+    /// Calls `body` with the item's lock held, and that of a loop which it is in.
+    func withLocks(_ body: () -> Void) {
+        while true {
+            let mode = itemLock.withLock { () -> ModeState? in
+                if memberships.first == nil { body() }
+                return memberships.first
+            }
+            guard let mode else { return }
+            let isStillThere = mode.waker.lock.withLock {
+                itemLock.withLock {
+                    guard memberships.contains(mode) else { return false }
+                    body()
+                    return true
+                }
+            }
+            if isStillThere { return }
+        }
+    }
 }
 
 extension Loop.Timer {

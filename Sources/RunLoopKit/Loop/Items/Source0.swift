@@ -184,6 +184,8 @@ extension Loop {
 
         // MARK: Item
 
+        override var canBeInManyLoops: Bool { true }
+
         override var kind: String { "source 0" }
 
         override var status: ItemStatus {

@@ -346,8 +346,6 @@ extension Loop {
             }
         }
 
-        override var canBeInManyLoops: Bool { false }
-
         override func insert(into mode: ModeState, of loop: Loop) {
             if timeBase != .suspending { loop.openTimer(on: timeBase) }
             itemLock.lock()
