@@ -30,7 +30,7 @@ final class Hosting: Host {
         loop.beginHostedRun(in: mode)
         run = loop.innermostRun!
         run.ignoresWakeUps = true
-        run.hasJustDrainedMainQueue = false
+        run.skipsMainQueueStep = false
         loop.waker.setHosted(true)
         // The host is to make a first pass.
         loop.waker.nudge()
@@ -83,12 +83,12 @@ final class Hosting: Host {
     private func beginPass(of loop: Loop, budgetEnd: Int64? = nil) -> Run {
         loop.beginHostedRun(in: mode, budgetEnd: budgetEnd)
         let pass = loop.innermostRun!
-        pass.hasJustDrainedMainQueue = run.hasJustDrainedMainQueue
+        pass.skipsMainQueueStep = run.skipsMainQueueStep
         return pass
     }
 
     private func endPass(_ pass: Run, of loop: Loop) {
-        run.hasJustDrainedMainQueue = pass.hasJustDrainedMainQueue
+        run.skipsMainQueueStep = pass.skipsMainQueueStep
         loop.endRun()
     }
 

@@ -87,7 +87,7 @@ final class ModeState {
     @exclusivity(unchecked) private var poller: Poller?
 
     /// Whether the epoll set has the eventfd of the main queue. Only the loop's thread accesses it.
-    @exclusivity(unchecked) private(set) var servesMainQueue = false
+    @exclusivity(unchecked) private(set) var watchesMainQueue = false
 
     /// Whether an edge of the main queue was seen while a run in this mode could not drain it: the mode was not common,
     /// or the run was inside a drain. The edge does not come again in this mode's set. Only the loop's thread accesses
@@ -184,7 +184,7 @@ final class ModeState {
         try poller.add(wakeUp, token: ReadyList.wakeUp)
         for timer in timers { try poller.add(timer.descriptor, token: timer.token) }
         if let mainQueue { try poller.add(mainQueue, token: ReadyList.mainQueue) }
-        servesMainQueue = mainQueue != nil
+        watchesMainQueue = mainQueue != nil
         noteFacts()
         for (source, token) in source1s.inOrderOfReadiness {
             for watch in source.watches { try poller.set(watch, token: token) }

@@ -154,7 +154,7 @@ extension Loop {
         /// Whether a thread has woken the loop.
         let wasNotified: Bool
         /// Whether the main queue waits since an earlier edge could not be served.
-        let isMainQueueReady: Bool
+        let mainQueueWaits: Bool
     }
 
     /// Asks what is ready, and lists it.
@@ -168,18 +168,18 @@ extension Loop {
     private func ask(in run: Run, polls: Bool) -> Answer {
         assertOnOwnThread()
         let mode = run.mode
-        let isMainQueueReady = mainQueueWaits(in: mode)
-        if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !isMainQueueReady {
+        let mainQueueWaits = self.mainQueueWaits(in: mode)
+        if spinNanoseconds.load(ordering: .relaxed) > 0, !polls, !mainQueueWaits {
             // The beginning of the pass has taken the note of a message that came before it.
             if mode.messages.isEmpty { spin(in: run) }
         }
         // Nil: poll without waiting. Known without the lock if there is a note, and no timer that may be due.
-        let isPoll = polls || isMainQueueReady || waker.hasNote
+        let isPoll = polls || mainQueueWaits || waker.hasNote
         let deadline: Int64? =
             isPoll && !mode.has(.timers)
             ? nil
             : lock.withLock {
-                guard !listDueTimers(in: mode), !polls, !isMainQueueReady else { return nil }
+                guard !listDueTimers(in: mode), !polls, !mainQueueWaits else { return nil }
                 return beginSleep(in: run)
             }
         let count: Int
@@ -198,7 +198,7 @@ extension Loop {
             report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
         }
         return Answer(
-            hasSlept: hasSlept, count: count, wasNotified: wasNotified, isMainQueueReady: isMainQueueReady)
+            hasSlept: hasSlept, count: count, wasNotified: wasNotified, mainQueueWaits: mainQueueWaits)
     }
 
     /// Asks the kernel what is ready, without waiting; unless the loop knows that already, which saves most of a pass.
@@ -206,7 +206,7 @@ extension Loop {
     private func poll(in run: Run) -> Int {
         let mode = run.mode
         // The main queue was asked at step 3.5, except after a drain.
-        let asksMainQueue = mode.servesMainQueue && run.hasJustDrainedMainQueue
+        let asksMainQueue = mode.watchesMainQueue && run.skipsMainQueueStep
         guard mode.takeNeedToPoll() || asksMainQueue || own.host?.takeNeedToPoll(in: mode) ?? false else { return 0 }
         Tally.count(tally.polls)
         let count = mode.wait(milliseconds: 0)
@@ -218,7 +218,7 @@ extension Loop {
     /// would take 180 instructions more, for a message 950. Otherwise lists the answer and returns nil.
     @inline(__always)
     private func take(_ answer: Answer, in mode: ModeState) -> Ready? {
-        let isAlone = mode.ready.isEmpty && !answer.isMainQueueReady && answer.count <= 1
+        let isAlone = mode.ready.isEmpty && !answer.mainQueueWaits && answer.count <= 1
         // The eventfd may have a stale edge: the wake word decides.
         let hasReport = answer.count > 0 && mode.report(at: 0).token != ReadyList.wakeUp
         if isAlone, !hasReport, mode.messages.isEmpty { return answer.wasNotified ? .wakeUp : nil }
@@ -268,7 +268,7 @@ extension Loop {
         // The eventfd may have a stale edge: the wake word decides. A loop that was awake, hosted or not, gets its
         // wake-up behind what was ready, whether the sender has written or not.
         listReady(answer.count, countsWakeUp: answer.wasNotified && answer.hasSlept, in: mode)
-        if answer.isMainQueueReady { mode.ready.append(ReadyList.mainQueue) }
+        if answer.mainQueueWaits { mode.ready.append(ReadyList.mainQueue) }
         // Notified while awake, or by a sender that has not written yet: queues behind what was ready.
         if answer.wasNotified { own.listWakeUp(in: mode) }
     }

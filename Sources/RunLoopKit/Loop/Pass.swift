@@ -34,12 +34,12 @@ extension Loop {
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
         let ready = takesMainQueue(in: run) ? .mainQueue : wait(in: run, polls: hasHandledSource)  // 3.5
         run.ignoresWakeUps = true
-        run.hasJustDrainedMainQueue = false
+        run.skipsMainQueueStep = false
         switch ready {  // 3.9
         case .nothing, .wakeUp: break
         case .timers: fireTimers(of: run)
         case .mainQueue:
-            run.hasJustDrainedMainQueue = true
+            run.skipsMainQueueStep = true
             drainMainQueue()
             hasHandledSource = true
         case .source1(let ready):

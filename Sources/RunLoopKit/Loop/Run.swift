@@ -53,8 +53,8 @@ package final class Run {
     /// Whether the handler that the run is calling has learned that the loop is closing.
     @exclusivity(unchecked) var handlerKnowsOfClosing = false
 
-    /// Whether the run served the main queue last. Initially true: a run begins by looking at all work.
-    @exclusivity(unchecked) var hasJustDrainedMainQueue = true
+    /// Whether step 3.5 passes over the main queue: in the run's first pass, which looks at all work, and after a drain.
+    @exclusivity(unchecked) var skipsMainQueueStep = true
 
     /// What the run's block step has taken out of a queue and not run yet.
     @exclusivity(unchecked) var batch = BlockQueue()
@@ -80,7 +80,7 @@ package final class Run {
         limit = .onePass
         ignoresWakeUps = false
         handlerKnowsOfClosing = false
-        hasJustDrainedMainQueue = true
+        skipsMainQueueStep = true
     }
 
     /// The run and those below it, innermost first.

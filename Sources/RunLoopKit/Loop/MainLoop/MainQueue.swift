@@ -66,7 +66,7 @@ extension Loop {
     /// row: a job that posts another would keep everything else waiting.
     @inline(__always)
     func takesMainQueue(in run: Run) -> Bool {
-        !run.hasJustDrainedMainQueue && own.mainQueue != nil && takesMainQueueSlowly(in: run.mode)
+        !run.skipsMainQueueStep && own.mainQueue != nil && takesMainQueueSlowly(in: run.mode)
     }
 
     @inline(never)
