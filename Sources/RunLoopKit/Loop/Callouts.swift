@@ -52,3 +52,29 @@ func loopIsRunningAJob(_ job: JobQueue.Job, of loop: Loop?) {
     }
     keepFrame()
 }
+
+extension Loop {
+    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and
+    /// consume what its parent waits for, such as the wake-up of the main queue.
+    @inline(__always)
+    func callOut<Result>(_ callout: @autoclosure () -> Callout, _ handler: () -> Result) -> Result {
+        Lock.assertNoneHeld()
+        // Each handler begins without knowledge of a closing: see `callerKnowsOfClosing`.
+        if isClosing { callerKnowsOfClosing = false }
+        defer {
+            process.requireCurrent()
+            own.hasAskedLast = false
+        }
+        guard isMonitored.load(ordering: .relaxed) else { return handler() }
+        let callout = callout()
+        reportBeginning(of: callout)
+        defer { reportEnd(of: callout) }
+        return handler()
+    }
+
+    @inline(never)
+    func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
+
+    @inline(never)
+    func reportEnd(of callout: Callout) { report { $0.didCallOut(callout) } }
+}

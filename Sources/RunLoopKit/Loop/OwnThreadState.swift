@@ -53,9 +53,6 @@ final class OwnThreadState {
 
     @exclusivity(unchecked) var spinHistory = SpinHistory()
 
-    /// Whether no timerfd ends the sleep, which ends in time.
-    @exclusivity(unchecked) var sleepsByTimeout = false
-
     // For precise timers.
     @exclusivity(unchecked) var preciseSleep: PreciseSleep?
     @exclusivity(unchecked) var headStart = HeadStart()

@@ -70,7 +70,8 @@ extension Loop {
         let polls = hasHandledSource || run.limit == .onePass
         if !polls { notify(.beforeWaiting, in: run.mode) }  // 3.6
         let ready = nextReady(in: run, polls: polls || mustLookAgain(insteadOfSleepIn: run))  // 3.7
-        // Timers that are due and not served yet are: `fireTimers` does this when one is not due any more.
+        // The kernel's answer was consumed, so the host asks again. Timers that a poll has found are still due: `fire`
+        // tells the host after it has moved each.
         if !(polls && ready.isTimers) { own.host?.mayHaveMore(in: self) }
         run.ignoresWakeUps = true
         guard !polls, notify(.afterWaiting, in: run.mode), case .source1(let source) = ready else {  // 3.8
@@ -89,34 +90,18 @@ extension Loop {
         return lock.withLock { hasAnythingToWaitFor(in: run.mode) } ? nil : .finished
     }
 
+    func isTimeUp(for run: Run) -> Bool {
+        switch run.limit {
+        case .onePass: true
+        case .until(let deadline): deadline <= clock.nanoseconds
+        case .forever: false
+        }
+    }
+
     /// Whether a hosted pass has used up its budget. Checked after each callout, so the pass calls at least one handler
     /// of each kind.
     @inline(__always)
     func isSpent(_ run: Run?) -> Bool { run?.budgetEnd.map { $0 <= clock.nanoseconds } ?? false }
-
-    /// Calls a handler. Traps if a forked child returns from it: the child would call the next handlers too, and
-    /// consume what its parent waits for, such as the wake-up of the main queue.
-    @inline(__always)
-    func callOut<Result>(_ callout: @autoclosure () -> Callout, _ handler: () -> Result) -> Result {
-        Lock.assertNoneHeld()
-        // This handler does not know what the handler before has learned.
-        if isClosing { callerKnowsOfClosing = false }
-        defer {
-            process.requireCurrent()
-            own.hasAskedLast = false
-        }
-        guard isMonitored.load(ordering: .relaxed) else { return handler() }
-        let callout = callout()
-        reportBeginning(of: callout)
-        defer { reportEnd(of: callout) }
-        return handler()
-    }
-
-    @inline(never)
-    func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
-
-    @inline(never)
-    func reportEnd(of callout: Callout) { report { $0.didCallOut(callout) } }
 
     // MARK: Observers
 

@@ -4,42 +4,6 @@
 extension Loop {
     // All this is called with the lock held.
 
-    /// Makes the timerfd for another clock than the loop's own, if it is missing, for all modes that have run.
-    func openTimer(on base: TimeBase) {
-        lock.assertHeld()
-        guard !clock.isVirtual else { return }
-        do {
-            switch base {
-            case .suspending: break
-            case .continuous:
-                if timerFDs.continuous == nil {
-                    timerFDs.continuous = try makeTimer(.continuous, ReadyList.continuousTimers)
-                }
-            case .wallClock:
-                if timerFDs.wallClock == nil {
-                    timerFDs.wallClock = try makeTimer(.wallClock, ReadyList.wallClockTimers)
-                }
-            }
-        } catch {
-            fatalError("RunLoopKit: adding a timer on the \(base) clock: \(error)")
-        }
-    }
-
-    func makeTimer(_ clock: TimerFD.Clock, _ token: UInt64) throws(LoopError) -> TimerFD {
-        let timerFD = try TimerFD(clock)
-        for mode in modeStates { try mode.watch(timer: timerFD.descriptor, token: token) }
-        return timerFD
-    }
-
-    /// The timerfds that exist, with their tokens in an epoll set.
-    var watchedTimers: [(descriptor: Descriptor, token: UInt64)] {
-        var all: [(Descriptor, UInt64)] = []
-        if let descriptor = timerFDs.suspending?.descriptor { all.append((descriptor, ReadyList.timers)) }
-        if let descriptor = timerFDs.continuous?.descriptor { all.append((descriptor, ReadyList.continuousTimers)) }
-        if let descriptor = timerFDs.wallClock?.descriptor { all.append((descriptor, ReadyList.wallClockTimers)) }
-        return all
-    }
-
     /// Reads the clocks that the mode has timers on.
     @inline(never)
     func readOthers(into times: inout ClockTimes, for mode: ModeState) {
@@ -48,24 +12,6 @@ extension Loop {
         if !others.continuous.isEmpty { times.continuous = clock.nanoseconds(.continuous) }
         if !others.wallClock.isEmpty { times.wallClock = clock.nanoseconds(.wallClock) }
         if !others.precise.isEmpty { times.suspending = clock.nanoseconds }
-    }
-
-    /// Arms the timerfds for the first timers of the mode on these clocks.
-    @inline(never)
-    func armOthers(in mode: ModeState) {
-        lock.assertHeld()
-        if let wakeUp = mode.timers.others?.continuous.wakeUpTime,
-            timerFDs.continuous?.arm(at: wakeUp) ?? false
-        {
-            Tally.count(tally.timerArms)
-        }
-        while let wakeUp = mode.timers.others?.wallClock.wakeUpTime,
-            timerFDs.wallClock?.arm(at: wakeUp) ?? false
-        {
-            Tally.count(tally.timerArms)
-            // Another timer may be the first after this.
-            if timerFDs.wallClock?.wasClockSet ?? false { wallClockWasSet() }
-        }
     }
 
     /// Moves the repeating timers on the wall clock, in all modes, to the next instants of their grids.

@@ -6,21 +6,13 @@ extension Loop {
         let mode: ObjectIdentifier
         /// On the loop's own clock. Timerfds on other clocks may end the sleep earlier.
         var deadline: Int64
+        /// Whether the timeout of `epoll_wait` ends the sleep: the process had no descriptor left for a timerfd.
+        var endsByTimeout = false
     }
 }
 
 extension Loop {
-    /// The timerfds that wake the loop for its timers. None in virtual time.
-    struct TimerFDs: ~Copyable {
-        /// Made when the loop first runs; that of a `LoopThread`, when it first sleeps until a time.
-        var suspending: TimerFD?
-        var early = EarlyTimer()
-        // Made when the loop first gets a timer on that clock.
-        var continuous: TimerFD?
-        var wallClock: TimerFD?
-    }
-
-    // The rest is called with the lock held.
+    // Called with the lock held, but for `sleep(_:in:)`.
 
     /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides. So a loop that wakes need
     /// not take the lock; one that goes to sleep changes the word with the lock held.
@@ -83,23 +75,6 @@ extension Loop {
         return sleep
     }
 
-    /// Arms the timerfds that end a sleep.
-    func arm(for sleep: Sleep, in mode: ModeState) {
-        lock.assertHeld()
-        lastSleep = sleep
-        // A host would see a sleep that ends too early.
-        let isArmedEarly = timerFDs.suspending?.armedTime.map { $0 < sleep.deadline } ?? false
-        let stays = timerFDs.early.stays(isArmedEarly && own.host == nil)
-        if sleep.deadline != TimerHeap.never, !stays { arm(at: sleep.deadline) }
-        if mode.timers.others != nil { armOthers(in: mode) }
-    }
-
-    /// Makes the kernel wake the loop at `deadline`, if there is a timerfd or one can be made.
-    private func arm(at deadline: Int64) {
-        if timerFDs.suspending == nil { openOwnTimer() }
-        if timerFDs.suspending?.arm(at: deadline) ?? false { Tally.count(tally.timerArms) }
-    }
-
     /// Called when a mode's timers have changed: a loop that sleeps in this mode must wake for an earlier deadline.
     func timersChanged(in mode: ModeState) {
         lock.assertHeld()
@@ -141,5 +116,45 @@ extension Loop {
             first, mode.timers.others!.precise.earliestDeadline ?? TimerHeap.never,
             onOwnClock(mode.timers.others!.continuous.earliestDeadline, from: .continuous),
             onOwnClock(mode.timers.others!.wallClock.earliestDeadline, from: .wallClock))
+    }
+
+    /// Marks the loop asleep, and returns the sleep; its deadline is `TimerHeap.never` for forever. Nil if the loop may
+    /// not sleep: a message or a wake-up has arrived. If the deadline has passed, the kernel ends the sleep at once.
+    /// Reading the clock here would slow down every pass for the sake of few.
+    ///
+    /// The timerfds are armed only here, except when a thread adds an earlier timer while the loop sleeps, or a host
+    /// does the sleeping.
+    func beginSleep(in run: Run) -> Sleep? {
+        lock.assertHeld()
+        guard !run.mode.hasMessages, waker.beginWait() else { return nil }
+        var sleep = nextSleep(in: run)
+        if run.mode.timers.others != nil { wakeUpEarly(from: &sleep, in: run.mode) }
+        arm(for: sleep, in: run.mode)
+        sleep.endsByTimeout = timerFDs.suspending == nil && sleep.deadline != TimerHeap.never
+        return sleep
+    }
+
+    func sleep(_ sleep: Sleep, in mode: ModeState) -> Int {
+        guard case .virtual(let clock) = clock else {
+            Tally.count(tally.waits)
+            let count = mode.wait(milliseconds: sleep.endsByTimeout ? timeout(until: sleep.deadline) : -1)
+            if own.preciseSleep != nil { spinUntilDue(after: count, in: mode) }
+            return count
+        }
+        if clock.sleep(self, until: sleep.deadline, on: mode.pollDescriptor) {
+            Tally.count(tally.waits)
+            // What ended the wait stays in the epoll set until `awake(_:)`: else the loop would look idle for a moment.
+            System.waitUntilReadable(mode.pollDescriptor)
+        }
+        clock.awake(self)
+        // A host must be told of the timers that are due: no timerfd does.
+        lock.withLock { lastSleep = nil }
+        return mode.wait(milliseconds: 0)
+    }
+
+    /// The timeout in milliseconds that ends a sleep at `deadline`, or a little later.
+    func timeout(until deadline: Int64) -> Int32 {
+        let left = max(0, deadline.subtractingSaturating(clock.nanoseconds))
+        return Int32(clamping: left / 1_000_000 + (left % 1_000_000 > 0 ? 1 : 0))
     }
 }
