@@ -237,8 +237,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         nonisolated(unsafe) let result = UnsafeMutablePointer<Value>.allocate(capacity: 1)
         defer { result.deallocate() }
         let reply = AwaitedReply({ result.initialize(to: try block()) }, .ofThread(name))
-        _ = loop.performAwaited(in: mode, Place(label, file, line), reply.reply.makeBlock())
-        try await reply.value()
+        let block = loop.performAwaited(in: mode, Place(label, file, line), reply.reply.makeBlock())
+        try await reply.value(to: block, of: loop, in: mode)
         return result.move()
     }
 
@@ -253,7 +253,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   <doc:KeepingAThreadAlive#What-happens-at-the-end> says what to do about that.
     /// - *A handler that runs the loop nested* gets ``Loop/RunResult/stopped`` once, from its active run or from the
     ///   next that it begins. A later run of that handler serves and waits as usual, so the handler still gets an
-    ///   answer that it waits for. The thread ends when the handler returns.
+    ///   answer that it waits for, unless a job of Swift concurrency that comes after the stop gives it: that job runs
+    ///   after the loop's end. The thread ends when the handler returns.
     /// - *A stop before the thread has begun to run* is not lost. A later call does nothing.
     public func stop() { stop(discardingPending: false) }
 

@@ -230,7 +230,9 @@ public final class LoopThreadPool: Sendable {
             workload.finish(piece)
         }
         let loop = threads[piece.worker].loop
-        if !loop.performAwaited(in: .common, place, reply.reply.makeBlock()) { workload.noteEnd(of: piece.worker) }
+        if loop.performAwaited(in: .common, place, reply.reply.makeBlock()) == nil {
+            workload.noteEnd(of: piece.worker)
+        }
         try await reply.value()
         return result.move()
     }

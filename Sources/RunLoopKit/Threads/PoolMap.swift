@@ -108,7 +108,7 @@ private final class WorkerTurns: Sendable {
             workload.finish(piece)
             if turn.end(error) { begin(workload.begin(on: piece.worker)) }
         }
-        if !loop.performAwaited(in: .common, place, reply.makeBlock()) { workload.noteEnd(of: piece.worker) }
+        if loop.performAwaited(in: .common, place, reply.makeBlock()) == nil { workload.noteEnd(of: piece.worker) }
     }
 }
 

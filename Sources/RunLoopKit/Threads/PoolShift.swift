@@ -52,7 +52,7 @@ final class PoolShift: AnsweredWork, @unchecked Sendable {
     /// Makes a piece a block of its own, so that monitors see it, with its place. Returns false if the loop is stopped,
     /// and so takes none.
     private func runsAlone(_ piece: Workload.WaitingPiece, _ loop: Loop) -> Bool {
-        if piece.ticket != nil { return loop.performAwaited(in: .common, piece.place, piece.body) }
+        if piece.ticket != nil { return loop.performAwaited(in: .common, piece.place, piece.body) != nil }
         let work = PooledBlock(piece.body, workload.piece(piece, of: worker), of: workload)
         if loop.perform(in: .common, piece.place, { work.run() }) { return true }
         work.takeBack()

@@ -79,12 +79,15 @@ extension Loop {
         let handOver = {
             let waiter = Waiter()
             let reply = Reply(work, errors) { waiter.fulfil($0) }
-            _ = self.performAwaited(in: mode, place, reply.makeBlock())
+            let block = self.performAwaited(in: mode, place, reply.makeBlock())
             guard let limit else { return try waiter.wait() }
             let deadline = System.monotonicNanoseconds().addingSaturating(max(0, limit.wholeNanoseconds))
             if try waiter.wait(until: deadline) { return }
             // Withdraws it, unless it has begun.
-            if reply.withdraw() { throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: false) }
+            if reply.withdraw() {
+                self.discardAwaited(block, in: mode)
+                throw NoAnswer.timeIsUp(thread: errors.name, hasBegun: false)
+            }
             // Another thread has withdrawn it, and answers now.
             guard reply.hasBegun else { return try waiter.wait() }
             // It may have ended at this moment.
@@ -136,9 +139,21 @@ extension Loop {
         let reply = AwaitedReply({ result.value = try block() }, errors)
         let timer = try limit.map { try reply.limit(to: $0, errors.name) }
         defer { timer?.invalidate() }
-        _ = performAwaited(in: mode, place, reply.reply.makeBlock())
-        try await reply.value()
+        let block = performAwaited(in: mode, place, reply.reply.makeBlock())
+        try await reply.value(to: block, of: self, in: mode)
         return result.value!
+    }
+}
+
+extension AwaitedReply {
+    /// As `value()`, for a block that was posted on a loop. One that was withdrawn leaves the loop.
+    nonisolated(nonsending) func value(to block: UInt64?, of loop: Loop, in mode: Loop.Mode) async throws {
+        do {
+            try await value()
+        } catch {
+            if !reply.hasBegun { loop.discardAwaited(block, in: mode) }
+            throw error
+        }
     }
 }
 

@@ -37,7 +37,7 @@ import Testing
         #expect(throws: Loop.NoAnswer.timeIsUp(thread: "worker", hasBegun: false)) {
             try thread.performAndWait(in: "another mode", for: .milliseconds(1)) { ran.up() }
         }
-        try thread.performAndWait { thread.loop.run(mode: "another mode", for: .zero) }
+        #expect(try thread.performAndWait { thread.loop.run(mode: "another mode", for: .zero) } == .finished)
         #expect(ran.value == 0)
     }
 
@@ -213,6 +213,8 @@ import Testing
         await eventually(loop.modes.contains("another mode"))
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
+        // It has left the loop.
+        #expect(try thread.performBlocking { loop.run(mode: "another mode", for: .zero) } == .finished)
         #expect(Loop.NoAnswer.timeIsUp(thread: "t", hasBegun: false).description.contains("did not begin"))
     }
 }

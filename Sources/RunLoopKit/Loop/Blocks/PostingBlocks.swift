@@ -83,8 +83,22 @@ extension Loop {
     }
 
     /// Posts a block that a caller waits for. If it will not run, it is dropped at once, even while another block runs.
-    func performAwaited(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true, isAwaited: true)
+    ///
+    /// - Returns: The block's number, for a caller that gives up: `discardAwaited(_:in:)`. Nil if it was refused.
+    func performAwaited(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> UInt64? {
+        let block = PostedBlock(body: block, handle: noteOfHandover(place))
+        guard beginAccepting(block.handle) else { return nil }
+        append(block, for: mode, isAwaited: true)
+        let number = lastBlock
+        endAccepting(true)
+        return number
+    }
+
+    /// Drops a block whose caller has given up, if it still waits: it would keep a run going, and its room.
+    func discardAwaited(_ number: UInt64?, in mode: Mode) {
+        guard let number else { return }
+        let dropped = lock.withLock { takeOut(number, for: .one(mode)) }
+        _ = consume dropped
     }
 
     /// What tells monitors where a block comes from; nil if there are none.
@@ -101,11 +115,9 @@ extension Loop {
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.
 
     @inline(__always)
-    private func post(
-        _ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool, isAwaited: Bool = false
-    ) -> Bool {
+    private func post(_ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
         guard beginAccepting(block.handle) else { return false }
-        append(block, for: mode, isAwaited: isAwaited)
+        append(block, for: mode, isAwaited: false)
         endAccepting(wake)
         return true
     }
