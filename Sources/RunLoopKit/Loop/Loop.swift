@@ -226,7 +226,7 @@ public final class Loop: @unchecked Sendable {
     public var now: Instant { Instant(nanoseconds: clock.nanoseconds) }
 
     /// The mode of the innermost run; nil if the loop does not run. CF: `CFRunLoopCopyCurrentMode`.
-    public var currentMode: Mode? { lock.withLock { innermostRun?.mode.mode } }
+    public var currentMode: Mode? { lock.withLock { hasEnded ? nil : innermostRun?.mode.mode } }
 
     /// The modes that exist in the loop, in order of creation: first the default mode, then those in which something
     /// was ever added or posted. CF: `CFRunLoopCopyAllModes`.
@@ -234,7 +234,10 @@ public final class Loop: @unchecked Sendable {
 
     /// Whether the loop sleeps or is about to: inside a run, after the `beforeWaiting` observers and before the
     /// `afterWaiting` observers. CF: `CFRunLoopIsWaiting`.
-    public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
+    public var isWaiting: Bool {
+        // A thread that was cancelled in its sleep has left the flag.
+        waiting.load(ordering: .relaxed) && !hasEnded
+    }
 
     /// When the first timer of `mode` fires, on the loop's clock; nil if there is none. From any thread. CF:
     /// `CFRunLoopGetNextTimerFireDate`.

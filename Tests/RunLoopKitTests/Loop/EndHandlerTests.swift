@@ -25,6 +25,33 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
     }
 
+    /// `waitForEnd()` returns by such a handler: the thread then calls nothing of the program's any more.
+    @Test("What items and blocks captured is released before the last handlers are called")
+    func releasesBeforeTheLast() {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Bool>()
+        let captured: WeakPair
+        do {
+            let (timer, block) = (Count(), Count())
+            captured = WeakPair(timer, block)
+            loop.add(Loop.Timer(after: .seconds(1)) { _ in timer.up() })
+            loop.perform { block.up() }
+        }
+        loop.onEnd { log.add(captured.isGone) }
+        #expect(loop.afterEnd { log.add(captured.isGone) } != nil)
+        loop.end()
+        #expect(log.entries == [false, true])
+    }
+
+    private final class WeakPair: @unchecked Sendable {
+        private weak var first: Count?
+        private weak var second: Count?
+
+        init(_ first: Count, _ second: Count) { (self.first, self.second) = (first, second) }
+
+        var isGone: Bool { first == nil && second == nil }
+    }
+
     @Test("A cancelled handler is released and not called")
     func cancelledHandler() {
         let (loop, _) = Loop.inVirtualTime()

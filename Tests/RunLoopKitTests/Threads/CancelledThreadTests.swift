@@ -87,6 +87,7 @@ import Testing
             #expect(log.entries == ["leaves default", "end"])
             #expect(!loop.perform {})
             #expect(loop.waker.descriptor == -1)
+            #expect(loop.currentMode == nil && !loop.isWaiting)
         }
 
         /// Its worker is joined as usual, and the time of its clock continues without it.

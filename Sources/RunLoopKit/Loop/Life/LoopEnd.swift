@@ -36,16 +36,18 @@ extension Loop {
     func end(tellingSources: Bool) {
         // A forked child must not end its parent's loop. The deinits close the child's copies of the descriptors.
         guard process.isCurrent else { return }
-        guard let estate = lock.withLock({ takeEstate() }) else { return }
+        guard var estate = lock.withLock({ takeEstate() }) else { return }
         own.host?.loopHasEnded(self)
         if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
         if estate.hasWork { complainIfMainIsGone() }
-        drop(estate.blocks)
+        drop(exchange(&estate.blocks, with: []))
         for (item, modes) in estate.items {
             for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
             item.notifyEnd(of: self)
         }
         callEndHandlers(estate, tellingSources)
+        // What it captured is released before anybody learns that the thread calls nothing any more.
+        estate = Estate()
         lock.withLock {
             // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
             lastSleep = nil
