@@ -35,6 +35,13 @@ import Testing
         #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
     }
 
+    @Test("A body that ends inside a block's run ends the program, too")
+    func nestedInABlock() throws {
+        let program = try run("nested in a block")
+        #expect(program.status == 0)
+        #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
+    }
+
     @Test("One program may follow another")
     func twice() throws {
         let program = try run("twice")

@@ -97,7 +97,7 @@ extension Loop {
     /// Runs the loop until `isOver` returns true, which it asks before each pass. Returns earlier for the usual
     /// reasons.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
-        run(mode, false, .limit(.forever), unless: isOver)
+        withoutActuallyEscaping(isOver) { run(mode, false, .limit(.forever), unless: $0) }
     }
 
     /// How long a run may take, in its caller's words.
@@ -117,7 +117,7 @@ extension Loop {
     }
 
     private func run(
-        _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
+        _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: (() -> Bool)? = nil
     ) -> RunResult {
         requireOwnThread("run")
         // A host that finds no note sleeps: its loop keeps them until the run begins.
@@ -137,7 +137,7 @@ extension Loop {
 
     @inline(__always)
     private func run(
-        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool,
+        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: (() -> Bool)?,
         unlocking held: consuming Lock.Held
     ) -> RunResult {
         guard prepareToRun(in: mode) else {  // 0
@@ -176,13 +176,14 @@ extension Loop {
     /// Steps 1 to 4.
     @inline(__always)
     private func makePasses(
-        of run: Run, _ time: RunTime, unless isOver: () -> Bool
+        of run: Run, _ time: RunTime, unless isOver: (() -> Bool)?
     ) -> (result: RunResult, isEndedByClosing: Bool) {
         let mode = run.mode
         notify(.entry, in: mode)  // 1
         run.limit = time.limit(on: clock)
+        if isOver != nil { run.hasCondition = true }
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
+        while result == nil { result = isOver?() ?? false ? .stopped : pass(run) }  // 3
         notify(.exit, in: mode)  // 4
         return (result!, isEndedByClosing)
     }

@@ -43,6 +43,9 @@ package final class Run {
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
 
+    /// Whether the run also ends by a condition of its caller's, which it asks before each pass.
+    @exclusivity(unchecked) var hasCondition = false
+
     /// Whether the run ignores wake-ups: from the end of its wait until its next pass, which looks at all work.
     @exclusivity(unchecked) var ignoresWakeUps = false
 
@@ -78,6 +81,7 @@ package final class Run {
         self.outlivesClosing = outlivesClosing
         self.stopFlagBelow = stopFlagBelow
         limit = .onePass
+        hasCondition = false
         ignoresWakeUps = false
         handlerKnowsOfClosing = false
         skipsMainQueueStep = true

@@ -121,7 +121,7 @@ extension Loop {
     }
 
     /// Whether the run must not sleep now: it was stopped, or runs above it have taken the wake-up for work that it has
-    /// not seen. The pass then polls, as if a wake-up had ended its wait.
+    /// not seen, or for its condition. The pass then polls, as if a wake-up had ended its wait.
     ///
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
@@ -130,7 +130,9 @@ extension Loop {
     }
 
     @inline(never)
-    private func mustLookAgainSlowly(of run: Run) -> Bool { lock.withLock { hasPostedWork(for: run.mode) } }
+    private func mustLookAgainSlowly(of run: Run) -> Bool {
+        run.hasCondition || lock.withLock { hasPostedWork(for: run.mode) }
+    }
 
     @inline(__always)
     private func restoreStopFlag(after run: Run) {

@@ -114,6 +114,12 @@ case "nested":
     }
     say("returned")
 
+case "nested in a block":
+    // The body ends inside this run, which takes the wake-up for that.
+    Loop.main.perform { say("nested run: \(Loop.main.run(mode: .default, for: .seconds(3600)))") }
+    Loop.runMain { say("body ends") }
+    say("returned")
+
 case "twice":
     say("\(Loop.runMain { 1 } + Loop.runMain { 2 })")
 
