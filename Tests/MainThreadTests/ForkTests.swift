@@ -48,6 +48,13 @@ import Testing
         #expect(errors.contains("returned from the handler that forked it"))
     }
 
+    @Test("A child that returns from a job that forked it traps before it runs another one")
+    func childReturnsFromJob() throws {
+        let (child, errors) = try fork("job")
+        #expect(child == ["child ended by a signal", "parent: next job"])
+        #expect(errors.contains("returned from the handler that forked it"))
+    }
+
     @Test("In a child, an inherited loop refuses work and says so once")
     func inheritedLoopRefusesWork() throws {
         let (child, errors) = try fork("send")

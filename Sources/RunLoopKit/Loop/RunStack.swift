@@ -75,10 +75,18 @@ extension Loop {
         if isOutermost { informClockOfBeginning() }
         waker.noteAnswer()
         push(&run, in: mode)
-        let observer = own.hiddenBlocks > 0 && mode.isCommon ? nestedRunObserver : nil
+        let hidesBlocks = own.hiddenBlocks > 0 && mode.isCommon
         lock.unlock(held)
         if isOutermost { own.forgetListedWakeUps() }
-        observer?()
+        if hidesBlocks { replaceHiddenBlocks() }
+    }
+
+    /// A run in a common mode begins inside a block. It does not see blocks that were posted before, among them those
+    /// that take jobs, or a pool's pieces, from their queues.
+    @inline(never)
+    private func replaceHiddenBlocks() {
+        lock.withLock { nestedRunObserver }?()
+        if !own.isInsideJob, jobs.forgetDrain() { postDrain() }
     }
 
     /// Pops the innermost run off the stack.

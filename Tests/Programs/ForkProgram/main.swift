@@ -258,6 +258,19 @@ case "piece":
     }
     // The second one waits for the piece that the first has handed over.
     for _ in 0..<2 { forking.drainAndWait() }
+case "job":
+    // The same for a job of Swift concurrency.
+    let box = Box()
+    let executor = loop.taskExecutor
+    Task(executorPreference: executor) {
+        box.child = fork()
+        if box.child != 0 { wait(for: box.child) }
+    }
+    Task(executorPreference: executor) {
+        say("\(box.name): next job")
+        loop.stop()
+    }
+    loop.run()
 case "first": break
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))

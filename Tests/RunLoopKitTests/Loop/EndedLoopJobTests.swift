@@ -117,6 +117,34 @@ import Testing
         #expect(names.entries == Array(repeating: "clean", count: 100))
     }
 
+    @Test("A clean stop runs the jobs that were enqueued before it, those of low priority too")
+    func cleanStopOfAllPriorities() throws {
+        let thread = try LoopThread(name: "clean")
+        let (go, began) = (Gate(), Gate())
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        let names = Log<String>()
+        let executor = thread.loop.taskExecutor
+        // The first drain runs sixteen.
+        for number in 0..<17 {
+            Task(executorPreference: executor, priority: .high) {
+                names.add(Kernel.threadName)
+                guard number == 16 else { return }
+                for _ in 0..<10 { Task(executorPreference: executor, priority: .high) {} }
+            }
+        }
+        for _ in 0..<5 {
+            Task(executorPreference: executor, priority: .background) { names.add(Kernel.threadName) }
+        }
+        thread.stop()
+        go.open()
+        thread.joinBlocking()
+        #expect(names.entries == Array(repeating: "clean", count: 22))
+    }
+
     @Test("A stop between two drains leaves no job to the last resort")
     func stopBetweenDrains() async throws {
         let thread = try LoopThread(name: "clean")

@@ -281,6 +281,33 @@ private final class Occupation: Sendable {
         #expect(order.entries == ["job", "end"])
     }
 
+    /// That run does not see the drain: it was posted before.
+    @Test("A run inside a block serves jobs, though a drain waits behind the block")
+    func runInsideABlockBeforeADrain() throws {
+        let thread = try LoopThread()
+        let (go, began) = (Gate(), Gate())
+        thread.perform {
+            began.open()
+            go.wait()
+        }
+        began.wait()
+        let order = Log<String>()
+        thread.perform {
+            for number in 1...2 {
+                Task(executorPreference: Loop.current.taskExecutor) { order.add("job \(number)") }
+                Loop.current.run(mode: .default, for: .zero)
+                order.add("run \(number)")
+            }
+            Loop.current.run(mode: .default, for: .zero)
+            Task(executorPreference: Loop.current.taskExecutor) { order.add("job after it") }
+        }
+        Task(executorPreference: thread.loop.taskExecutor) { order.add("first job") }
+        go.open()
+        // After the block; the second one after the drain of the last job.
+        for _ in 0..<2 { try thread.performAndWait {} }
+        #expect(order.entries == ["first job", "job 1", "run 1", "job 2", "run 2", "job after it"])
+    }
+
     // MARK: Isolation by thread
 
     @Test("Every handler may access an actor of its loop")

@@ -32,18 +32,28 @@ extension Loop {
     /// Runs the present jobs when the loop ends cleanly, even those whose drain was refused because the stop overtook
     /// it. Jobs that they enqueue do not run here, or there might be no end.
     func runAcceptedJobs() {
-        if !discardsBlocks { _ = runJobsOnOwnThread(upTo: jobs.count) }
+        guard !discardsBlocks else { return }
+        let last = jobs.last
+        own.isInsideJob = true
+        defer { own.isInsideJob = false }
+        callerKnowsOfClosing = false
+        while let job = jobs.take(upTo: last), runOnOwnThread(job) {}
     }
 
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {
         own.isInsideJob = true
         defer { own.isInsideJob = false }
         callerKnowsOfClosing = false
-        return jobs.take(upTo: limit) { job in
-            runJob(job)
-            callerKnowsOfClosing = false  // The next job has not learned of the closing.
-            return !discardsBlocks && !isSpent(innermostRun)
-        }
+        return jobs.take(upTo: limit) { runOnOwnThread($0) && !isSpent(innermostRun) }
+    }
+
+    /// Returns whether another job may follow. Traps, as `callOut` does, if a forked child returns from a job.
+    @inline(__always)
+    private func runOnOwnThread(_ job: JobQueue.Job) -> Bool {
+        runJob(job)
+        process.requireCurrent()
+        callerKnowsOfClosing = false  // The next job has not learned of the closing.
+        return !discardsBlocks
     }
 
     @inline(__always)

@@ -85,12 +85,40 @@ final class JobQueue: @unchecked Sendable {
         takenInARow += 1
         // Every so often the oldest job runs, whatever its priority.
         let isForTheOldest = takenInARow % Loop.jobsPerDrain == 0
-        let level = isForTheOldest ? levelOfOldest : presentLevels.trailingZeroBitCount
+        return remove(from: isForTheOldest ? levelOfOldest : presentLevels.trailingZeroBitCount)
+    }
+
+    @inline(__always)
+    private func remove(from level: Int) -> Job {
+        lock.assertHeld()
         let job = levels[level].removeFirst()
         if levels[level].isEmpty { presentLevels &= ~(1 << level) }
         countJobs(-1)
         if job.taskExecutor == nil { actorsJobs -= 1 }
         return job
+    }
+
+    /// A run does not see the drain that may be posted: the next job posts another. Returns whether jobs wait already,
+    /// for which the caller posts one.
+    func forgetDrain() -> Bool {
+        lock.withLock {
+            guard isScheduled, !isOrphaned else { return false }
+            isScheduled = presentLevels != 0
+            return isScheduled
+        }
+    }
+
+    /// The number of the job that came last.
+    var last: UInt64 { lock.withLock { lastTurn } }
+
+    /// The next job of those up to a number, by priority; nil when there is none.
+    func take(upTo last: UInt64) -> Job? {
+        lock.withLock {
+            for level in levels.indices where !levels[level].isEmpty && levels[level].first.turn <= last {
+                return remove(from: level)
+            }
+            return nil
+        }
     }
 
     /// The number of jobs in the queue. From any thread, without the lock.
