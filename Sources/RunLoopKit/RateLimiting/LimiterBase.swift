@@ -128,11 +128,20 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     final func setTimer(to time: Int64?) {
         guard time != timerTime else { return }
         timerTime = time
-        if let timer {
-            if time == nil, !timer.firing.load(ordering: .relaxed) { giveTimerBack() } else { timer.set(to: time) }
-        } else if let time {
-            timer = pool.lend(at: time) { [self] _ in fired() }
+        if let time {
+            guard let timer else { return timer = pool.lend(at: time) { [self] _ in fired() } }
+            timer.set(to: time)
+        } else if let timer {
+            stop(timer)
         }
+    }
+
+    /// The lock is held.
+    private func stop(_ timer: Loop.Timer) {
+        // A run of another thread that waits for nothing but the timer is to end: see Retiring.swift.
+        let modes = loop.isOnOwnThread ? ModeList() : timer.currentModes
+        if timer.firing.load(ordering: .relaxed) { timer.set(to: nil) } else { giveTimerBack() }
+        modes.wakeIfEmpty()
     }
 
     /// The lock is held.

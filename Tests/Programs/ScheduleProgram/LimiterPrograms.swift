@@ -29,6 +29,12 @@
                         [{ for number in 1...2 { limited.call(number) } }, { limited.invalidate() }]
                     }
                 },
+                Program("\(kind.name): the call that a run waits for is cancelled", bound: 2) { play in
+                    play.endsWithTheCall(kind) { $0.cancel() }
+                },
+                Program("\(kind.name): the call that a run waits for is dropped", bound: 2) { play in
+                    play.endsWithTheCall(kind) { $0.invalidate() }
+                },
                 Program("\(kind.name): calls against a handler", bound: 1) { play in
                     play.limits(kind, hasHandler: false) { limited, handler in
                         [{ for number in 1...2 { limited.call(number) } }, { limited.setHandler(handler) }]
@@ -209,6 +215,27 @@
                 require(calls.value.count == before + (isOver ? 0 : 1), "\(calls.value) were acted on.")
                 limited.invalidate()
                 port.invalidate()
+            }
+        }
+
+        /// A run that waits for nothing but a pending call ends when another thread drops the call.
+        fileprivate func endsWithTheCall(_ kind: Limited.Kind, _ drop: @escaping @Sendable (Limited) -> Void) {
+            thread { [self] in
+                let loop = Loop.current
+                let limited = kind.make(loop, .discard) { _ in }
+                for number in 1...2 { limited.call(number) }
+                let end = Shared<Loop.Instant?>(nil)
+                let caller = start {
+                    drop(limited)
+                    end.value = loop.now
+                }
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                let now = loop.now
+                System.join(caller)
+                let time = end.value!.duration(to: now)
+                require(
+                    result == .finished && time < .microseconds(200), "The run returned \(result), after \(time).")
+                limited.invalidate()
             }
         }
     }
