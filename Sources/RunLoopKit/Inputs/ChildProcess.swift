@@ -160,15 +160,21 @@ extension Loop {
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let exit = group.exit else { return 0 }
-            let (handler, waiters) = itemLock.withLock { () -> (Handler?, [AwaitedEnd]?) in
-                if self.handler != nil || self.waiters != nil { lastModes = modesWhileLocked }
-                return (self.handler.take(), self.waiters.take())
+            // In one step: who comes later finds the child invalid.
+            var handler: Handler?
+            var waiters: [AwaitedEnd]?
+            var (graceTimer, limitTimer): (Timer?, Timer?)
+            let isTaken = invalidate {
+                guard self.handler != nil || self.waiters != nil else { return false }
+                lastModes = modesWhileLocked
+                (handler, waiters) = (self.handler.take(), self.waiters.take())
+                (graceTimer, limitTimer) = (self.graceTimer.take(), self.limitTimer.take())
+                return true
             }
-            guard handler != nil || waiters != nil else { return 0 }
-            // From now on the loop alone keeps the timer.
-            releaseUnlocked { graceTimer.take() }
-            dropLimit()
-            invalidate()
+            guard isTaken else { return 0 }
+            limitTimer?.invalidate()
+            // From now on the loop alone keeps it.
+            _ = consume graceTimer
             for waiter in waiters ?? [] { waiter.give(exit) }
             handler?(self, exit)
             // Before the modes are forgotten: an end that is asked for in between has a group, and no loop that counts.

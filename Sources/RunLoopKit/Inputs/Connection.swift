@@ -322,9 +322,14 @@ extension Loop {
 
         /// Calls the handler with the last event, and returns whether there is one: 1 or 0.
         func close(_ error: LoopError?) -> Int {
-            guard let handler = itemLock.withLock({ self.handler.take() }) else { return 0 }
-            invalidate()
-            handler(self, .closed(error))
+            // In one step: a handler that is set later finds the connection invalid.
+            var last: Handler?
+            let isTaken = invalidate {
+                last = self.handler.take()
+                return last != nil
+            }
+            guard isTaken, let last else { return 0 }
+            last(self, .closed(error))
             return 1
         }
 

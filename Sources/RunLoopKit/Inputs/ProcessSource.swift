@@ -132,12 +132,16 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            guard holds(report), let handler = itemLock.withLock({ handler.take() }),
-                let exit = exit(reaping: isReaping)
-            else {
-                return 0
+            guard holds(report) else { return 0 }
+            // In one step: a handler that is set later finds the source invalid.
+            var end: (handler: Handler, exit: Exit)?
+            let isTaken = invalidate {
+                guard let handler = self.handler, let exit = exit(reaping: isReaping) else { return false }
+                end = (handler, exit)
+                self.handler = nil
+                return true
             }
-            invalidate()
+            guard isTaken, let (handler, exit) = end else { return 0 }
             handler(self, exit)
             return 1
         }

@@ -164,6 +164,20 @@
                 play.require(time < .seconds(11), "The loop runs for \(time).")
             }
         },
+        Program("a handler is set against the report of a child's end", bound: 2) { play in
+            play.thread {
+                let child = Child.ended()
+                play.reports(child) { handler in child.setHandler { _, _ in handler() } }
+            }
+        },
+        Program("a handler is set against the report of a process's end", bound: 2) { play in
+            play.thread {
+                let child = Child.ended()
+                let source = try! Loop.ProcessSource(child.process, reaping: false)
+                play.reports(source) { handler in source.setHandler { _, _ in handler() } }
+                child.invalidate()
+            }
+        },
         Program("a child is ended by two threads", bound: 2) { play in
             play.keepsDescriptors()
             play.thread {
@@ -264,6 +278,30 @@
             require(time < .seconds(12) && all < .seconds(12), "A grace period lasts for \(time), \(all).")
             require(!child.group.isCounting, "A grace period is counted by no loop.")
             kill(-child.process, SIGKILL)
+        }
+
+        /// A source reports an end once: to the last handler that it has taken.
+        func reports(_ source: Loop.Item, setHandler: @escaping (@escaping @Sendable () -> Void) -> Bool) {
+            let calls = Shared<[Int]>([])
+            let captured = capture()
+            @Sendable func handler(_ number: Int) -> @Sendable () -> Void {
+                {
+                    captured.value += 1
+                    calls.value.append(number)
+                }
+            }
+            let loop = Loop.current
+            require(setHandler(handler(0)), "It takes no handler.")
+            loop.add(source, in: .default)
+            let isSet = Shared(false)
+            let set = Shared(setHandler)
+            let setter = start { isSet.value = set.value(handler(1)) }
+            loop.run(mode: .default, for: .milliseconds(1))
+            System.join(setter)
+            set.value = { _ in false }
+            require(
+                calls.value == [isSet.value ? 1 : 0],
+                "setHandler said \(isSet.value), and these handlers were called: \(calls.value).")
         }
 
         /// No grace period is counted in the end, and the child is reaped.

@@ -175,6 +175,20 @@
                 play.require(events.bytes == 1 && events.closed == 1, "\(events.bytes) bytes, \(events.closed) ends.")
             }
         },
+        Program("a connection: a handler is set against a hang-up") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let ends = Ends()
+                let connection = try! Loop.Connection(owning: ends.mine)
+                _ = clinux_close(ends.peers)
+                play.reports(connection) { handler in
+                    connection.setHandler { connection, event in
+                        if case .peerFinished = event { connection.end() }
+                        if case .closed = event { handler() }
+                    }
+                }
+            }
+        },
         Program("a listener: a connection against an invalidation") { play in
             play.listens { listener in
                 let loop = listener.currentModes.first?.loop

@@ -242,6 +242,27 @@
                 return [{ first.cancel() }]
             }
         },
+        Program("tasks: a wait for a child's end against a handler that is set") { play in
+            play.besideLoop { loop, threads in
+                let child = Child.ended()
+                let ends = Shared(0)
+                let isSet = Shared(false)
+                let answer = Shared("")
+                threads[0].task { answer.value = await outcome { try await child.waitForEnd() } }
+                play.finally {
+                    // A wait that begins after the handler's call has found the child invalid.
+                    let hasEnd = answer.value == "exited with 0"
+                    play.require(
+                        (hasEnd || ends.value == 1 && answer.value == "\(Exit.unknown)")
+                            && ends.value == (isSet.value ? 1 : 0),
+                        "setHandler said \(isSet.value): the task got \(answer.value), the handler \(ends.value).")
+                }
+                return [
+                    { loop.add(child, in: .default) },
+                    { isSet.value = child.setHandler { _, _ in ends.value += 1 } },
+                ]
+            }
+        },
         Program("tasks: waits for a child's end against an invalidation and a cancellation") { play in
             play.waitsTwice { _, child, first in
                 [{ first.cancel() }, { child.invalidate() }]

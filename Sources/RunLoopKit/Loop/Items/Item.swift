@@ -194,6 +194,22 @@ extension Loop {
             return modes
         }
 
+        /// As `invalidate()`, in one step with what `takeOut` does, with the item's lock held. So no other thread finds
+        /// the item valid after that. Does nothing, and returns false, if the item is invalid already, or `takeOut`
+        /// returns false.
+        final func invalidate(takingOut takeOut: () -> Bool) -> Bool {
+            itemLock.lock()
+            guard isValid, takeOut(), becomeInvalidWhileLocked() else {
+                itemLock.unlock()
+                return false
+            }
+            let modes = memberships.modes
+            itemLock.unlock()
+            leaveLoops(of: modes)
+            releaseIfOver()
+            return true
+        }
+
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
         /// them. It needs no reference to the loop, which is weak.
         ///
