@@ -55,6 +55,16 @@ import Testing
         #expect(errors.contains("returned from the handler that forked it"))
     }
 
+    /// The parent's other thread holds the pool's lock, which the child would wait for. The limit is for that.
+    @Test(
+        "A child that returns from a pool's piece traps before it waits for the pool's lock",
+        arguments: ["keyed", "awaited"])
+    func childReturnsFromPiece(_ piece: String) throws {
+        let (child, errors) = try fork(piece)
+        #expect(child == ["child ended by a signal"])
+        #expect(errors.contains("returned from the handler that forked it"))
+    }
+
     @Test("In a child, an inherited loop refuses work and says so once")
     func inheritedLoopRefusesWork() throws {
         let (child, errors) = try fork("send")

@@ -180,11 +180,58 @@ let children: [String: () -> Void] = [
 nonisolated(unsafe) var worker: LoopThread?
 nonisolated(unsafe) var pool: LoopThreadPool?
 
-// With plain atomics there are no points.
-#if DEBUG && !PLAIN_ATOMICS
-    /// How many points of a schedule a thread has passed.
-    final class Points: @unchecked Sendable { var count = 0 }
-#endif
+/// A thread that holds the lock of a pool for a while. With plain atomics there are no points to stop it at.
+final class Holder: @unchecked Sendable {
+    private let pool: LoopThreadPool
+    #if DEBUG && !PLAIN_ATOMICS
+        private let thread = try! LoopThread(name: "holder")
+        private let (holds, letsGo) = (makePipe(), makePipe())
+    #endif
+
+    init(of pool: LoopThreadPool) { self.pool = pool }
+
+    /// Returns when the lock is held.
+    func hold() {
+        #if DEBUG && !PLAIN_ATOMICS
+            thread.perform { [self] in
+                let all = points { _ in }
+                _ = points { [self] point in if point == all { stop() } }
+            }
+            var byte: UInt8 = 0
+            _ = read(holds.reader, &byte, 1)
+        #endif
+    }
+
+    func letGo() {
+        #if DEBUG && !PLAIN_ATOMICS
+            var byte: UInt8 = 0
+            _ = write(letsGo.writer, &byte, 1)
+        #endif
+    }
+
+    #if DEBUG && !PLAIN_ATOMICS
+        /// Takes the lock and gives it back, which is the last point. Returns how many points there are.
+        private func points(_ body: @escaping @Sendable (_ point: Int) -> Void) -> Int {
+            let count = Count()
+            let plan = Faults(
+                nil,
+                atPoint: {
+                    count.value += 1
+                    body(count.value)
+                })
+            _ = plan.whileArmed { pool.unfinished }
+            return count.value
+        }
+
+        private final class Count: @unchecked Sendable { var value = 0 }
+
+        private func stop() {
+            var byte: UInt8 = 0
+            _ = write(holds.writer, &byte, 1)
+            _ = read(letsGo.reader, &byte, 1)
+        }
+    #endif
+}
 
 func forkChild(_ body: () -> Void) {
     let child = fork()
@@ -271,6 +318,25 @@ case "job":
         loop.stop()
     }
     loop.run()
+case "keyed", "awaited":
+    // The same for pieces that are finished by the library, with a lock that another thread of the parent's holds.
+    let forking = try LoopThreadPool(count: 1)
+    let box = Box()
+    let holder = Holder(of: forking)
+    let piece: @Sendable () -> Void = {
+        holder.hold()
+        box.child = fork()
+        guard box.child != 0 else {
+            // One that waits for the lock ends, too.
+            alarm(60)
+            return
+        }
+        holder.letGo()
+        wait(for: box.child)
+    }
+    if choice == "keyed" { forking.perform(for: 1, piece) } else { Task.detached { try await forking.run(piece) } }
+    while box.child == -1 { sched_yield() }
+    forking.drainAndWait()
 case "first": break
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))
@@ -307,29 +373,10 @@ case "thread":
     }
     var byte: UInt8 = 0
     _ = read(begins.reader, &byte, 1)
-    #if DEBUG && !PLAIN_ATOMICS
-        let (holds, letsGo) = (makePipe(), makePipe())
-        let holder = try LoopThread(name: "holder")
-        holder.perform {
-            let points = Points()
-            let plan = Faults(
-                nil,
-                atPoint: {
-                    var byte: UInt8 = 0
-                    points.count += 1
-                    // The first is the lock, and this is where it is given back.
-                    guard points.count == 2 else { return }
-                    _ = write(holds.writer, &byte, 1)
-                    _ = read(letsGo.reader, &byte, 1)
-                })
-            _ = plan.whileArmed { pool!.unfinished }
-        }
-        _ = read(holds.reader, &byte, 1)
-    #endif
+    let holder = Holder(of: pool!)
+    holder.hold()
     forkChild(children[choice]!)
-    #if DEBUG && !PLAIN_ATOMICS
-        _ = write(letsGo.writer, &byte, 1)
-    #endif
+    holder.letGo()
     _ = write(ends.writer, &byte, 1)
     pool!.drainAndWait()
     say("parent: worker \(try worker!.performAndWait { 7 })")

@@ -26,10 +26,13 @@ final class ThreadLoops {
 
     private init(_ id: ThreadID) { self.id = id }
 
-    /// Runs work, and records it while it runs.
+    /// Runs work, and records it while it runs. Traps if a forked child returns from it: to answer takes locks, which
+    /// a thread that does not exist in the child may hold.
     func run<Result>(_ work: any AnsweredWork, _ body: () -> Result) -> Result {
         workUnderWay.append(work)
+        let process = ProcessMark.current
         let result = body()
+        process.requireCurrent()
         workUnderWay.removeLast()
         return result
     }
