@@ -30,4 +30,12 @@ final class TimeLimits: Sendable {
             return thread!.loop
         }
     }
+    #if DEBUG
+        /// Ends the thread, for programs that let the next limit start it again. No limit is running.
+        func end() {
+            let ended = lock.withLock { thread.take() }
+            ended?.stop()
+            ended?.join()
+        }
+    #endif
 }

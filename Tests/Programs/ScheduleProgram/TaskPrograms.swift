@@ -263,6 +263,18 @@
                 ]
             }
         },
+        Program("tasks: waits for a supervised child's ends", bound: 1) { play in
+            play.supervises { _, _ in [] }
+        },
+        Program("tasks: waits for a supervised child's ends against its end", bound: 1) { play in
+            play.supervises { supervised, _ in [{ supervised.end(within: .seconds(10)) }] }
+        },
+        Program("tasks: waits for a supervised child's ends against a cancellation", bound: 1) { play in
+            play.supervises(cancels: true) { _, cancelFirst in [{ cancelFirst() }] }
+        },
+        Program("tasks: waits for a supervised child's ends against an invalidation", bound: 1) { play in
+            play.supervises(invalidates: true) { supervised, _ in [{ supervised.child?.invalidate() }] }
+        },
         Program("tasks: waits for a child's end against an invalidation and a cancellation") { play in
             play.waitsTwice { _, child, first in
                 [{ first.cancel() }, { child.invalidate() }]
@@ -292,6 +304,53 @@
                     require(isRight(answers), "The tasks got \(answers).")
                 }
                 return act(loop, child, tasks[0])
+            }
+        }
+    }
+
+    extension Play {
+        /// A task waits for the end of each child that is supervised. The children end at once, and there are two.
+        ///
+        /// - Parameter act: What further threads do, given what cancels the first wait.
+        fileprivate func supervises(
+            cancels: Bool = false, invalidates: Bool = false,
+            _ act: @escaping @Sendable (Loop.SupervisedChild, @escaping @Sendable () -> Void) -> [@Sendable () -> Void]
+        ) {
+            keepsDescriptors()
+            besideLoop { [self] loop, threads in
+                let supervised = Loop.SupervisedChild(
+                    on: loop, in: .default, backoff: Loop.Backoff(from: .seconds(1), to: .seconds(2)),
+                    restarts: .always, quickEndLimit: 2
+                ) { Child.ended() }
+                let captured = capture()
+                let over = Promise<Void>()
+                let waits = Shared<[Task<Void, any Error>]>([])
+                // (Also keeps the tasks' thread.)
+                threads[0].task { try await over.value {} }
+                let (started, ended) = (Shared(0), Shared(0))
+                supervised.start { [self] _, event in
+                    captured.value += 1
+                    switch event {
+                    case .started(let child):
+                        started.value += 1
+                        let number = started.value
+                        let wait = threads[0].task { [self] in
+                            let answer = await outcome { try await child.waitForEnd() }
+                            // A wait that begins after the report has found the child invalid.
+                            require(
+                                answer == "exited with 0" || !child.isValid && answer == "\(Exit.unknown)"
+                                    || cancels && number == 1 && answer == "cancelled",
+                                "Wait \(number) got \(answer).")
+                        }
+                        waits.value.append(wait)
+                    case .ended: ended.value += 1
+                    case .notStarted(let error, _): require(false, "It is not started: \(error).")
+                    case .over:
+                        require(ended.value == started.value || invalidates, "\(ended.value) children have ended.")
+                        over.fulfil(.success(()))
+                    }
+                }
+                return act(supervised) { waits.value.first?.cancel() }
             }
         }
     }

@@ -16,6 +16,15 @@
                 return [{ task.cancel() }, { thread.stop() }]
             }
         },
+        Program("tasks: work with limits of time", bound: 1) { play in
+            play.limitsWork { _, _ in [] }
+        },
+        Program("tasks: work with limits of time against a cancellation", bound: 1) { play in
+            play.limitsWork(cancels: true) { _, task in [{ task.cancel() }] }
+        },
+        Program("tasks: work with limits of time against the thread's end", bound: 1) { play in
+            play.limitsWork(ends: true) { thread, _ in [{ thread.stop() }] }
+        },
         Program("tasks: work of two tasks against a cancellation of one", bound: 1) { play in
             play.besideLoop { loop, threads in
                 let runs = play.capture()
@@ -170,6 +179,54 @@
     ]
 
     extension Play {
+        /// Two tasks hand blocks to a thread, and wait for a short time: until about as long as that takes.
+        fileprivate func limitsWork(
+            cancels: Bool = false, ends: Bool = false,
+            _ act: @escaping @Sendable (LoopThread, Task<Void, any Error>) -> [@Sendable () -> Void]
+        ) {
+            keepsDescriptors()
+            thread { [self] in
+                // The thread that keeps limits starts first: one that starts when another has ended may get its
+                // pthread_t, and who joins that one would wait for it.
+                try! TimeLimits.shared.timer(after: .zero) {}.invalidate()
+                let thread = try! LoopThread(name: "scheduled")
+                let tasks = TaskThread()
+                let runs = [capture(), capture()]
+                let mayRun = Shared([true, true])
+                let all = (0..<2).map { number in
+                    tasks.task { [self] in
+                        let answer: String
+                        do {
+                            try await thread.run(for: .microseconds(number * 400 + 10)) { runs[number].value += 1 }
+                            answer = "()"
+                            require(runs[number].value == 1, "Block \(number) is said to have run.")
+                        } catch Loop.NoAnswer.timeIsUp(_, let hasBegun) {
+                            answer = "timeIsUp"
+                            mayRun.value[number] = hasBegun
+                        } catch {
+                            answer = error is CancellationError ? "cancelled" : "\(type(of: error))"
+                            mayRun.value[number] = false
+                        }
+                        require(
+                            ["()", "timeIsUp"].contains(answer) || ends && answer == "Stopped"
+                                || cancels && number == 0 && answer == "cancelled",
+                            "Task \(number) got \(answer).")
+                    }
+                }
+                let callers = act(thread, all[0]).map { start($0) }
+                tasks.run()
+                for caller in callers { System.join(caller) }
+                thread.stop()
+                thread.join()
+                for number in 0..<2 {
+                    require(
+                        runs[number].value <= (mayRun.value[number] ? 1 : 0),
+                        "Block \(number) has run \(runs[number].value) times.")
+                }
+                TimeLimits.shared.end()
+            }
+        }
+
         /// A run that waits for nothing but the item of a task's wait ends when the task is cancelled.
         fileprivate func endsWithTheTask(_ wait: @escaping @Sendable (Loop) async -> Void) {
             thread { [self] in
