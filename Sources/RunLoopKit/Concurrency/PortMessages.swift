@@ -11,6 +11,7 @@ extension Loop.MessagePort {
     ///
     /// **The end:**
     ///
+    /// - After ``Loop/MessagePort/finish()`` the messages that were sent before are elements; then the sequence ends.
     /// - At the end of the loop every accepted message, in any mode, is an element; then the sequence ends. If the loop
     ///   has ended already, the sequence is empty and the port invalid.
     /// - Cancelling the iterating task, and invalidating the port, end the sequence. Waiting messages are dropped, and

@@ -39,6 +39,8 @@ extension Loop {
     /// - Messages sent while the port is in no loop wait. Once the port's loop has ended, the port keeps what it has,
     ///   and refuses sends until it is added to another loop.
     /// - Invalidating the port drops the waiting messages.
+    /// - ``Loop/MessagePort/finish()`` says that no more messages come: those before it are handled, and then the port
+    ///   becomes invalid.
     ///
     /// **A consumer that cannot keep up** disarms the port. Messages then wait, and ``Loop/MessagePort/waitingCount``
     /// shows senders how many. A one-shot port disarms itself before each message.
@@ -72,16 +74,22 @@ extension Loop {
         public let isOneShot: Bool
 
         /// Wakes the task that takes the messages; nil if there is none.
-        private let wakeTask: (@Sendable () -> Void)?
+        let wakeTask: (@Sendable () -> Void)?
 
         // Guarded by the item's lock, and therefore without checks of exclusivity.
 
-        @exclusivity(unchecked) private var queue = RingQueue<Message>()
+        @exclusivity(unchecked) var queue = RingQueue<Message>()
 
         /// The senders that wait for room. None unless the queue is full, so no other sender can overtake them.
         @exclusivity(unchecked) private var senders = WaitingSenders<Message>()
 
-        @exclusivity(unchecked) private var armed = true
+        @exclusivity(unchecked) var armed = true
+
+        /// Whether no more messages come. The end is handled as one more message, behind the last one.
+        @exclusivity(unchecked) var isFinished = false
+
+        /// Called at the end. Nil before it is set, and once the port is invalid.
+        @exclusivity(unchecked) var endHandler: (@Sendable () -> Void)?
 
         /// The sequence number of the port's readiness, taken when the queue became non-empty or the port was rearmed.
         @exclusivity(unchecked) private var turn: UInt64 = 0
@@ -175,7 +183,7 @@ extension Loop {
         func offer(_ message: Message, waiting: Bool) -> Outcome {
             // Not `withLock`: a closure that returns a tuple or an optional of a generic type costs look-ups.
             itemLock.lock()
-            guard isValid, !hasLostItsLoop else {
+            guard isValid, !hasLostItsLoop, !isFinished else {
                 itemLock.unlock()
                 return .closed
             }
@@ -228,7 +236,7 @@ extension Loop {
 
         /// Nudges the loops of modes that have listed the port.
         @inline(never)
-        private func announce(in modes: ModeList, unlocking held: consuming Lock.Held) {
+        func announce(in modes: ModeList, unlocking held: consuming Lock.Held) {
             let turn = turn
             itemLock.unlock(held)
             for mode in modes { mode.waker.nudge() }
@@ -255,6 +263,13 @@ extension Loop {
         /// handler.
         func takeFirstOrArm() -> Message? {
             itemLock.lock()
+            if isFinished, queue.isEmpty, endHandler == nil, isServedWhileLocked {
+                itemLock.unlock()
+                let modes = currentModes
+                // Which finishes the task's buffer.
+                if takeEnd(in: nil).isTaken { modes.wakeIfEmpty() }
+                return nil
+            }
             guard !queue.isEmpty, isServedWhileLocked else {
                 armed = true
                 let modes = isReadyWhileLocked ? becomeReady() : ModeList()
@@ -345,14 +360,14 @@ extension Loop {
             itemLock.withLock { exchange(&queue, with: RingQueue()) }
         }
 
-        private var isReadyWhileLocked: Bool { armed && !queue.isEmpty && canBeCalled }
+        var isReadyWhileLocked: Bool { armed && (!queue.isEmpty || isFinished) && canBeCalled }
 
         /// Records that the port has become ready. Returns the modes to nudge after unlocking. A mode that the port is
         /// added to later checks for itself.
         ///
         /// While the port is ready, every mode that it is in has listed it, as an arrival or as ready by its present
         /// sequence number, or is serving it.
-        private func becomeReady() -> ModeList {
+        func becomeReady() -> ModeList {
             takeTurn()
             for mode in modesWhileLocked { mode.messages.insert(self, &arrivalPlaces) }
             return modesWhileLocked
@@ -398,7 +413,7 @@ extension Loop {
             itemLock.lock()
             guard armed, !queue.isEmpty, let handler, isInWhileLocked(mode) else {
                 itemLock.unlock()
-                return 0
+                return performEnd(in: mode)
             }
             let count = min(queue.count, Self.messagesPerPass)
             let message = queue.removeFirst()
@@ -420,11 +435,14 @@ extension Loop {
         override var kind: String { "message port of \(Message.self)" }
 
         override var status: ItemStatus {
-            let (count, suspended, isArmed) = itemLock.withLock { (queue.count, senders.count, armed) }
+            let (count, suspended, isArmed, isOver) = itemLock.withLock {
+                (queue.count, senders.count, armed, isFinished)
+            }
             let words =
                 "\(count) waiting" + (capacity.map { " of \($0)" } ?? "")
                 + (suspended == 0 ? "" : ", \(suspended) senders suspended") + (isOneShot ? ", one-shot" : "")
-            return isArmed ? count == 0 ? .waits(words) : .ready(words) : .disarmed(words + ", disarmed")
+                + (isOver ? ", finished" : "")
+            return isArmed ? count == 0 && !isOver ? .waits(words) : .ready(words) : .disarmed(words + ", disarmed")
         }
 
         /// Remembered: each message that the loop takes needs it, and looking it up took 160 instructions.
@@ -455,7 +473,7 @@ extension Loop {
         }
         override func releaseHandlers() {
             refuseSenders()
-            releaseUnlocked { handler.take() }
+            releaseUnlocked { (handler.take(), endHandler.take()) }
             _ = takeQueue()
         }
     }

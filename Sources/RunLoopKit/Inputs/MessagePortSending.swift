@@ -7,19 +7,19 @@ extension Loop {
         /// The queue is at its capacity. The message was not sent.
         case full
 
-        /// The port or queue is invalid, or its loop has ended and the port has been added to no other. The message was
-        /// not sent.
+        /// The port or queue is invalid; the port is finished; or its loop has ended and the port has been added to no
+        /// other. The message was not sent.
         case closed
     }
 
-    /// The error thrown to a sender if the port is invalid or its loop has ended.
+    /// The error thrown to a sender if the port is invalid or finished, or its loop has ended.
     public struct PortClosed: Error, Hashable, Sendable, CustomStringConvertible {
         /// Makes the error, for tests of senders.
         public init() {}
 
         /// The reason, and that the message was not sent.
         public var description: String {
-            "the message port is invalid, or the loop that it was in has ended: the message was not sent"
+            "the message port is invalid or finished, or the loop that it was in has ended: the message was not sent"
         }
     }
 }
@@ -76,8 +76,8 @@ extension Loop.MessagePort {
     /// - *Deadlock:* a task that iterates the port's messages (``Loop/MessagePort/makeMessages(on:in:capacity:)``) must
     ///   not wait for room itself.
     ///
-    /// - Throws: ``Loop/PortClosed`` if the port is invalidated or its loop ends; `CancellationError`, even if the task
-    ///   was cancelled before the call.
+    /// - Throws: ``Loop/PortClosed`` if the port is invalid or finished, or is invalidated, or its loop ends;
+    ///   `CancellationError`, even if the task was cancelled before the call.
     nonisolated(nonsending) public func send(whenRoom message: Message) async throws {
         try Task.checkCancellation()
         switch offer(message, waiting: true) {

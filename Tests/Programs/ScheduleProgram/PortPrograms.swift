@@ -125,6 +125,82 @@
                 port.invalidate()
             }
         },
+        Program("messages against an end that is announced") { play in
+            play.finishes { port, _ in [{ port.finish() }] }
+        },
+        Program("messages against two announcements of the end") { play in
+            play.finishes { port, _ in [{ port.finish() }, { port.finish() }] }
+        },
+        Program("an announced end against an invalidation") { play in
+            play.finishes(drops: true) { port, loop in
+                [
+                    { port.finish() },
+                    {
+                        port.invalidate()
+                        loop.wakeUp()
+                    },
+                ]
+            }
+        },
+        Program("an announced end against a pause") { play in
+            play.finishes { port, _ in
+                [
+                    { port.finish() },
+                    {
+                        port.disarm()
+                        port.rearm()
+                    },
+                ]
+            }
+        },
+        Program("an announced end against a handler") { play in
+            play.finishes(hasHandler: false) { port, _ in [{ port.finish() }] }
+        },
+        Program("an announced end against a move to another mode", bound: 1) { play in
+            play.finishes { port, loop in
+                [
+                    { port.finish() },
+                    {
+                        loop.add(port, in: "other")
+                        loop.remove(port, in: .default)
+                        loop.wakeUp()
+                    },
+                ]
+            }
+        },
+        Program("an announced end against the loop's end", bound: 1) { play in
+            play.thread {
+                let thread = try! LoopThread(name: "scheduled")
+                let (handled, ends) = (play.capture(), play.capture())
+                let port = Loop.MessagePort<Int> { _ in
+                    handled.value += 1
+                    play.require(ends.value == 0, "A message comes after the end.")
+                }
+                port.setEndHandler { ends.value += 1 }
+                thread.loop.add(port, in: .default)
+                let accepted = Shared(0)
+                let sender = start {
+                    for number in 0..<2 where port.send(number) { accepted.value += 1 }
+                    port.finish()
+                }
+                thread.stop()
+                thread.join()
+                System.join(sender)
+                // What is left goes on in another loop.
+                play.require(Loop.current.add(port, in: .default) != (ends.value == 1), "The end is no end.")
+                let result = Loop.current.run(mode: .default, for: .seconds(1000))
+                play.require(result == .finished, "The run returned \(result).")
+                play.require(
+                    handled.value == accepted.value && ends.value == 1,
+                    "\(handled.value) of \(accepted.value) messages were handled, and \(ends.value) ends.")
+            }
+        },
+        Program("messages that wait for room, and an announced end") { play in
+            play.waits { port, loop in
+                start { port.finish() }
+                while loop.run(mode: .default, for: .seconds(1)) != .finished {}
+            }
+        },
         Program("messages that wait for room") { play in
             play.waits { port, loop in
                 while port.isValid, loop.run(mode: .default, for: .milliseconds(10)) != .finished {
@@ -295,6 +371,43 @@
     }
 
     extension Play {
+        /// Two messages to a port whose end others announce: what it accepts is handled, then the end.
+        ///
+        /// - Parameter drops: Whether the port may be invalidated.
+        fileprivate func finishes(
+            drops: Bool = false, hasHandler: Bool = true,
+            _ act: @escaping @Sendable (Loop.MessagePort<Int>, Loop) -> [@Sendable () -> Void]
+        ) {
+            thread { [self] in
+                let loop = Loop.current
+                let (handled, ends) = (capture(), capture())
+                let handler: @Sendable (Int) -> Void = { [self] _ in
+                    handled.value += 1
+                    require(ends.value == 0, "A message comes after the end.")
+                }
+                let port = Loop.MessagePort<Int>(handler: hasHandler ? handler : nil)
+                port.setEndHandler { [self] in
+                    ends.value += 1
+                    require(!port.isValid, "The port is valid at its end.")
+                }
+                loop.add(port, in: .default)
+                let accepted = Shared(0)
+                let callers =
+                    [start { for number in 0..<2 where port.send(number) { accepted.value += 1 } }]
+                    + act(port, loop).map { start($0) } + (hasHandler ? [] : [start { port.setHandler(handler) }])
+                let results = ["default", "other"].map { loop.run(mode: Loop.Mode($0), for: .seconds(1000)) }
+                for caller in callers { System.join(caller) }
+                _ = loop.run(mode: "other", for: .seconds(1000))
+                require(!port.isValid && !port.send(2) && !port.finish(), "The port goes on.")
+                require(!results.contains(.timedOut), "The runs returned \(results).")
+                require(
+                    drops
+                        ? handled.value <= accepted.value && ends.value <= 1
+                        : handled.value == accepted.value && ends.value == 1,
+                    "\(handled.value) of \(accepted.value) messages were handled, and \(ends.value) ends.")
+            }
+        }
+
         /// Messages to a port with room for one: each has one fate, which its sender learns.
         fileprivate func waits(
             withdraws: Bool = false, taken: Shared<Int>? = nil,

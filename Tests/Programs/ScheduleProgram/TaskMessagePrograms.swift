@@ -44,6 +44,41 @@
                 ]
             }
         },
+        Program("tasks: messages against an end that is announced", bound: 1) { play in
+            play.receivesToTheEnd { _ in {} }
+        },
+        Program("tasks: messages against an announced end with a handler", bound: 1) { play in
+            let ends = Shared(0)
+            play.receivesToTheEnd { port in
+                port.setEndHandler { ends.value += 1 }
+                return {}
+            }
+            play.finally {
+                play.require(ends.value == 1, "The end came \(ends.value) times.")
+                ends.value = 0
+            }
+        },
+        Program("tasks: an announced end against an invalidation", bound: 1) { play in
+            play.receivesToTheEnd(drops: true) { port in { port.invalidate() } }
+        },
+        Program("tasks: an announced end against the loop's end", bound: 1) { play in
+            play.besideThread { thread, tasks in
+                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: thread.loop)
+                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
+                tasks.task { for await message in messages { received.value.append(message) } }
+                play.finally {
+                    play.require(
+                        received.value == accepted.value, "Of \(accepted.value) these came: \(received.value).")
+                }
+                return [
+                    {
+                        for number in 0..<2 where port.send(number) { accepted.value.append(number) }
+                        port.finish()
+                    },
+                    { thread.stop() },
+                ]
+            }
+        },
         Program("tasks: senders that wait for room", bound: 1) { play in
             play.sendsWhenRoom(cancels: false) { _ in [] }
         },
@@ -96,6 +131,35 @@
                     require(port.isValid || cancels, "The port is invalid.")
                 }
                 return act(loop, port, task)
+            }
+        }
+
+        /// A task receives all messages that a port accepts until its end, which another thread announces. A run that
+        /// waits for nothing else ends then.
+        fileprivate func receivesToTheEnd(
+            drops: Bool = false, _ act: @escaping @Sendable (Loop.MessagePort<Int>) -> @Sendable () -> Void
+        ) {
+            thread { [self] in
+                let loop = Loop.current
+                let tasks = TaskThread()
+                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: loop, in: .default)
+                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
+                tasks.task { for await message in messages { received.value.append(message) } }
+                let other = act(port)
+                let callers = [
+                    start { tasks.run() },
+                    start {
+                        for number in 0..<2 where port.send(number) { accepted.value.append(number) }
+                        port.finish()
+                    }, start { other() },
+                ]
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for caller in callers { System.join(caller) }
+                require(drops || result == .finished, "The run returned \(result).")
+                require(!port.isValid, "The port goes on.")
+                require(
+                    drops ? accepted.value.starts(with: received.value) : received.value == accepted.value,
+                    "Of \(accepted.value) these came: \(received.value).")
             }
         }
 

@@ -204,6 +204,17 @@ import Testing
             for _ in 0..<times { loop.end() }
             return log.entries
         },
+        Case("finish") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let port = Loop.MessagePort<Int> { log.add("message \($0)") }
+            port.setEndHandler { log.add("end") }
+            port.send(1)
+            for _ in 0..<times { port.finish() }
+            loop.add(port)
+            log.add("\(loop.run(mode: .default, for: .seconds(1)))")
+            loop.end()
+            return log.entries
+        },
         Case("end", "a child") { times in
             let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
             // It counts the signals of kind TERM until it is told to end.
