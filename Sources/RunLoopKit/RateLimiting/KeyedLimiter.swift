@@ -1,7 +1,8 @@
 /// Limits how often something is done for each key: the common base of ``KeyedThrottle`` and ``KeyedDebounce``. Make
 /// one of these two. Threads and lifetime are those of ``Limiter``.
 ///
-/// It treats each key as a limiter of its own would. All keys share one timer, which runs only while a call is pending.
+/// It treats each key as a limiter of its own would, except that it forgets keys: see ``KeyedLimiter/interval``. All
+/// keys share one timer, which runs only while a call is pending.
 ///
 /// - *Memory:* a key that would behave like a new one is forgotten during a later call, for whatever key. A limiter
 ///   that is never called again keeps its last keys; ``KeyedLimiter/cancelAll()`` drops them.
@@ -107,6 +108,9 @@ public class KeyedLimiter<Key: Hashable & Sendable, Input: Sendable>: CustomStri
     /// A new value counts for each key from its next call on, even inside a burst. A pending call without another one
     /// waits for the running timer, and then for the rest of an interval that has become longer: see
     /// ``KeyedLimiter/flushAll()``.
+    ///
+    /// A key that behaves like a new one before the change does so after it, since it may have been forgotten. A
+    /// ``Limiter`` remembers its last call, from which a longer interval counts.
     public final var interval: Duration {
         get { core.interval }
         set { core.interval = newValue }
