@@ -82,7 +82,7 @@ public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchec
     ///
     /// - Parameters:
     ///   - input: What the action gets.
-    ///   - cost: How many tokens it takes. Zero or less takes none, and waits only for what is before it.
+    ///   - cost: How many tokens it takes. Zero or less takes none, and waits until nothing is owed.
     /// - Returns: `accepted`; `full` if as many wait as the capacity allows; `closed` after ``invalidate()`` and after
     ///   the end of the loop. Unless it is accepted, the input is dropped.
     public func callAsFunction(_ input: Input, cost: Int = 1) -> Loop.SendAnswer { core.call(input, max(0, cost)) }
