@@ -25,9 +25,10 @@ import Synchronization
 ///
 /// **Lifetime.** The engine retains the rules in force. A rule does not retain its object: it discards itself when the
 /// object is deallocated, and does not apply to a new object at the same address. Such a rule is removed when the
-/// method is next called on that address, and when rules are applied or listed. A delayed call retains its target and
-/// its input until it has run, as MessageThrottle's do: it is not lost when the program releases its target. A target
-/// cannot be retained while its `deinit` runs: a call made there runs at once.
+/// method is next called on that address, when rules are listed, and when one is applied after the method's rules for
+/// objects have doubled in number, to 16 at least. A delayed call retains its target and its input until it has run, as
+/// MessageThrottle's do: it is not lost when the program releases its target. A target cannot be retained while its
+/// `deinit` runs: a call made there runs at once.
 ///
 /// **Order.** When a rule is discarded, its delayed calls run at once. So a later call, which no rule delays, cannot
 /// overtake them if all of this happens on the loop's thread. A call that runs at once under changed settings replaces
