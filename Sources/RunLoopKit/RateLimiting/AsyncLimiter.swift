@@ -40,9 +40,10 @@
 /// which cancels it.
 ///
 /// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Two waits would never
-/// end, and get nil at once: one for a call to the action's own limiter, and one that would close a ring of waiting
-/// actions. The call itself still starts its action later. The waits of an action are those of its task, of child tasks
-/// and of `Task { }`. Those of a detached task are not known: an action that waits for such a task can wait for ever.
+/// end, and get nil when the call is due: one for a call to the action's own limiter, and one that would close a ring
+/// of waiting actions. The call itself still starts its action later. A debounced call is due after its burst: never,
+/// if calls keep coming and there is no `maxWait`. The waits of an action are those of its task, of child tasks and of
+/// `Task { }`. Those of a detached task are not known: an action that waits for such a task can wait for ever.
 ///
 /// **Lifetime.** Dropping the last reference, and the end of the loop, treat pending calls as `whenReleased` says. An
 /// action that runs or is queued continues. The limiter retains its action: capture the limiter's owner as `[weak
