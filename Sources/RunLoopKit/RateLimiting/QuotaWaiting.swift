@@ -192,15 +192,14 @@ extension AwaitedTokens {
         try Task.checkCancellation()
         guard let waiter = takeOrLineUp(cost) else { return }
         let time = try await waiter.turn.value { withdraw(waiter) }
-        defer { endTurn() }
         let rest = time.subtractingSaturating(clock.nanoseconds)
-        guard rest > 0 else { return }
         do {
-            try await sleep(rest, time)
+            if rest > 0 { try await sleep(rest, time) }
         } catch {
-            change { bucket, _, now in rules.giveBack(cost, to: &bucket, at: now) }
+            endTurn(givingBack: cost)
             throw error
         }
+        endTurn()
     }
 
     /// Returns nil if the tokens were taken.
@@ -220,8 +219,13 @@ extension AwaitedTokens {
         return waiter
     }
 
-    private func endTurn() {
-        change { bucket, line, now in serveFirst(&bucket, &line, at: now) }.announce()
+    /// What the task gives back goes to those behind it: no call of `take` finds it before they are served.
+    private func endTurn(givingBack cost: Int = 0) {
+        let turns = change { bucket, line, now in
+            rules.giveBack(cost, to: &bucket, at: now)
+            return serveFirst(&bucket, &line, at: now)
+        }
+        turns.announce()
     }
 
     /// Reserves the tokens of the first in the line, and ends the line if it has none.

@@ -147,6 +147,22 @@
             let quota = KeyedQuota<Int>(1, per: .seconds(1))
             play.waitsForTokens { loop in try await quota.wait(for: 1, on: loop) }
         },
+        Program("tasks: a cancelled wait for a quota against a call that takes", bound: 1) { play in
+            let quota = Quota(1, per: .seconds(1000), burst: 2)
+            play.handsOnTokens { cost, loop in
+                try await quota.wait(cost, on: loop)
+            } take: {
+                quota.take(2)
+            }
+        },
+        Program("tasks: a cancelled wait for a key's quota against a call that takes", bound: 1) { play in
+            let quota = KeyedQuota<Int>(1, per: .seconds(1000), burst: 2)
+            play.handsOnTokens { cost, loop in
+                try await quota.wait(cost, for: 1, on: loop)
+            } take: {
+                quota.take(2, for: 1)
+            }
+        },
         Program("tasks: waits for a quota against the loop's end", bound: 1) { play in
             play.besideThread { thread, tasks in
                 let quota = Quota(1, per: .seconds(1000))
@@ -167,6 +183,31 @@
     ]
 
     extension Play {
+        /// Of a quota that holds two tokens, a task waits for three and is cancelled; one behind it waits for one. Both
+        /// tokens are never there for others.
+        fileprivate func handsOnTokens(
+            _ wait: @escaping @Sendable (_ cost: Int, Loop) async throws -> Void,
+            take: @escaping @Sendable () -> Quota.Answer
+        ) {
+            besideLoop { [self] loop, threads in
+                let areInLine = Shared(false)
+                let first = threads[0].task { await outcome { try await wait(3, loop) } }
+                let second = threads[0].task { await outcome { try await wait(1, loop) } }
+                threads[0].task { [self] in
+                    areInLine.value = true
+                    first.cancel()
+                    let answers = [try await first.value, try await second.value]
+                    require(answers == ["cancelled", "()"], "The tasks got \(answers).")
+                }
+                return [
+                    { [self] in
+                        guard areInLine.value else { return }
+                        require(!take().isAllowed, "A call has overtaken the second task.")
+                    }
+                ]
+            }
+        }
+
         /// Three tasks wait for tokens, of which one comes in a second; the second one is cancelled.
         fileprivate func waitsForTokens(_ wait: @escaping @Sendable (Loop) async throws -> Void) {
             besideLoop { [self] loop, threads in
