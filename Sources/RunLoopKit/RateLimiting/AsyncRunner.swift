@@ -141,14 +141,16 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             }
             // Before the answers, since an answered task may call the limiter at once.
             run.end()
+            let next = self.hasEnded(run)
             for call in calls { call.answer(result) }
-            self.hasEnded(run)
+            if let next { self.launch(next) }
         }
         // The task may have ended before this.
         if lock.withLock({ begun.hasStarted(task) }) { task.cancel() }
     }
 
-    private func hasEnded(_ run: AsyncRun) {
+    /// Records the end of an action. Returns the queued one, which has begun: the caller must launch it.
+    private func hasEnded(_ run: AsyncRun) -> Running? {
         let (ended, next) = lock.withLock { () -> (Running?, Running?) in
             // Another one may have started beside it.
             guard let ended = running, ended.run === run else { return (nil, nil) }
@@ -157,6 +159,6 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             return (ended, queued.isEmpty ? nil : begin(exchange(&queued, with: [])))
         }
         withExtendedLifetime(ended) {}
-        if let next { launch(next) }
+        return next
     }
 }

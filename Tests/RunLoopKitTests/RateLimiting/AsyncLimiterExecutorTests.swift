@@ -201,6 +201,24 @@ import Testing
         #expect(answers.entries == [[1, 10], [2, 20], [3, 30]])
     }
 
+    /// All of it happens within one callout of the timer.
+    @Test("For callers that have an answer the action is over, and the others get theirs", arguments: overlaps)
+    func answeredCallerCalls(_ overlap: RateLimitOverlap) {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let answers = Log<[Int?]>()
+        let limiter = Limiter.debounce(
+            interval: .seconds(1), on: loop, whileRunning: overlap, executorPreference: CallingExecutor(nil) { _ in }
+        ) { $0 * 10 }
+        limiter.call(1) {
+            answers.add([1, try? $0.get()])
+            limiter.call(3) { answers.add([3, try? $0.get()]) }
+            #expect(limiter.flush())
+        }
+        limiter.call(2) { answers.add([2, try? $0.get()]) }
+        clock.advance(by: .seconds(1))
+        #expect(answers.entries == [[1, 20], [3, 30], [2, 20]])
+    }
+
     @Test("The action that is due when its loop ends runs nevertheless")
     func endOfLoop() async throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
