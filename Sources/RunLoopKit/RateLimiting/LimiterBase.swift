@@ -228,6 +228,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         guard !actions.isEmpty else { return (true, 0) }
         firstTrailingEdge = .min
         guard handsOver || !loopIsHere else {
+            lineUpRefused()
             for action in actions { linedUp.append(action) }
             return (true, linedUp.count)
         }
@@ -250,10 +251,11 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Performs an action on the loop's thread, in one of the modes: after the actions in line, if there are any.
     final func perform(_ action: @escaping Action, unlocking held: consuming Lock.Held) {
         firstTrailingEdge = .min
-        guard !linedUp.isEmpty else {
+        guard hasLine else {
             lock.unlock(held)
             return action()
         }
+        lineUpRefused()
         linedUp.append(action)
         let count = linedUp.count
         lock.unlock(held)
@@ -263,9 +265,20 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Performs the actions in line if this is the loop's thread: a flush that finds nothing pending ensures that all
     /// calls before it have been acted on.
     final func performLine(unlocking held: consuming Lock.Held) {
-        let count = linedUp.isEmpty || !loopIsHere ? 0 : linedUp.count
+        let count = hasLine && loopIsHere ? lineUpRefused() : 0
         lock.unlock(held)
         perform((true, count))
+    }
+
+    /// Whether earlier actions have not been performed. The lock is held.
+    private var hasLine: Bool { !linedUp.isEmpty || !leftForTheEnd.isEmpty }
+
+    /// Appends the actions that the stopping loop has refused to those in line, for the caller to perform: it is on the
+    /// loop's thread, and they come before any later one. Returns the length of the line. The lock is held.
+    @discardableResult
+    private func lineUpRefused() -> Int {
+        for action in exchange(&leftForTheEnd, with: []) { linedUp.append(action) }
+        return linedUp.count
     }
 
     /// A block of the loop that performs one portion of the actions in line, and leaves the rest to another block.
@@ -374,8 +387,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         lock.lock()
         let pending = isOpen && whenReleased == .flush ? takePending() : []
         var acceptance = lineUp(pending)
-        if pending.isEmpty, whenReleased == .flush, !linedUp.isEmpty, loopIsHere {
-            acceptance.countToPerform = linedUp.count
+        if pending.isEmpty, whenReleased == .flush, hasLine, loopIsHere {
+            acceptance.countToPerform = lineUpRefused()
         }
         let remains = close(.invalid)
         lock.unlock()

@@ -292,6 +292,52 @@ import Testing
         }
     }
 
+    @Test("On a stopping thread an action that it has refused comes before those of later calls")
+    func orderOnStoppingThread() throws {
+        let loops = (0..<3).map { _ in try! LoopThread(clock: VirtualClock(.manual)) }
+        let ways: [@Sendable (Box<Throttle<Int>>) -> Void] = [
+            { $0.value!(2) }, { $0.value!.flush() }, { $0.value = nil },
+        ]
+        for (thread, way) in zip(loops, ways) {
+            let log = Log<Int>()
+            let box = Box<Throttle<Int>>()
+            box.value = Throttle<Int>(interval: .zero, on: thread.loop, whenReleased: .flush) { log.add($0) }
+            try occupied(thread) {
+                thread.perform {
+                    way(box)
+                    log.add(-1)
+                }
+                thread.stop()
+                #expect(box.value!(1))
+            }
+            thread.join()
+            #expect(log.entries.filter { $0 != 2 } == [1, -1] && [nil, 1].contains(log.entries.firstIndex(of: 2)))
+        }
+    }
+
+    @Test("On a stopping thread, keys and paced inputs that it has refused come before later ones")
+    func orderOfKeysOnStoppingThread() throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        let keyed = KeyedThrottle<Int, Int>(interval: .zero, on: thread.loop, whenReleased: .flush) { log.add($1) }
+        let all = KeyedThrottle<Int, Int>(interval: .zero, on: thread.loop, whenReleased: .flush) { log.add($1) }
+        let paced = PacedQueue<Int>(1, per: .zero, capacity: 9, on: thread.loop, whenReleased: .flush) { log.add($0) }
+        try occupied(thread) {
+            thread.perform {
+                keyed(2, for: 2)
+                log.add(-1)
+                #expect(!all.flushAll())
+                log.add(-2)
+                #expect(!paced.flush())
+                log.add(-3)
+            }
+            thread.stop()
+            #expect(keyed(1, for: 1) && all(3, for: 1) && paced(4) == .accepted && paced.flush())
+        }
+        thread.join()
+        #expect(log.entries == [1, 2, -1, 3, -2, 4, -3])
+    }
+
     @Test("invalidate drops the actions that a stopping thread still has to perform")
     func invalidateWhileStopping() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))
