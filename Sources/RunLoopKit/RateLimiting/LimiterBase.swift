@@ -53,7 +53,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     }
     /// For each of these actions, either the loop has a block, or the thread that lined it up performs it next.
     @exclusivity(unchecked) private var linedUp = RingQueue<Action>()
-    /// The actions that a stopping loop refused, of a limiter that must not lose any.
+    /// The actions that a stopping loop refused, of a limiter that must not lose any; and those for which a handler was
+    /// set.
     @exclusivity(unchecked) private var leftForTheEnd: [Action] = []
 
     /// - Parameter kind: What diagnostics call it; nil for that of its rules.
@@ -190,8 +191,9 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     /// Hands actions over to the loop, even on its own thread: those that waited for the handler that the caller, which
     /// may be in an `init`, has just set.
     final func handOver(_ actions: [Action], unlocking held: consuming Lock.Held) {
-        _ = lineUp(actions, handsOver: true)
+        let acceptance = lineUp(actions, handsOver: true)
         lock.unlock(held)
+        if !acceptance.isAccepted { reportDropped() }
     }
 
     /// Whether the limiter may have a handler of the main actor; reports it if not.
@@ -241,7 +243,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         if isAccepted {
             for action in actions { linedUp.append(action) }
             pool.watchIfUnrun(nil)
-        } else if whenReleased == .flush, isOpen, !modes.isEmpty {
+        } else if handsOver || whenReleased == .flush, isOpen, !modes.isEmpty {
             leftForTheEnd += actions
             return (true, 0)
         }

@@ -104,6 +104,33 @@ import Testing
         }
     }
 
+    @Test("What was due before a limiter in no mode had a handler is lost, and reported")
+    func handlersOfLimitersInNoMode() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call {
+                Lock.assertNoneHeld()
+                mistakes.add($0)
+            }
+            let thread = try LoopThread()
+            for release in [RateLimitRelease.discard, .flush] {
+                let single = Throttle<Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, in: [], whenReleased: release,
+                    label: "a")
+                single(1)
+                single.setHandler { _ in }
+                let keyed = KeyedThrottle<Int, Int>(
+                    interval: .seconds(1000), edges: .leading, on: thread.loop, in: [], whenReleased: release,
+                    label: "b")
+                for key in 1...2 { keyed(1, for: key) }
+                keyed.setHandler { _, _ in }
+            }
+            let names = ["throttle \"a\"", "throttle \"b\""]
+            let reported = mistakes.entries.map { if case .droppedLimiter(let name) = $0 { name } else { "another" } }
+            _exit(reported == names + names ? 0 : 1)
+        }
+    }
+
     /// Its `deinit` does not run, since `name` is not set.
     private final class ThrowingOwner {
         let limiter: Debounce<Int>

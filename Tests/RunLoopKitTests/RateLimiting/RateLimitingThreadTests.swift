@@ -338,6 +338,26 @@ import Testing
         #expect(log.entries == [1, 2, -1, 3, -2, 4, -3])
     }
 
+    @Test("What was due before a limiter had a handler is not lost to a stopping thread", arguments: [false, true])
+    func handlerOnStoppingThread(flushes: Bool) throws {
+        let thread = try LoopThread(clock: VirtualClock(.manual))
+        let log = Log<Int>()
+        let release = flushes ? RateLimitRelease.flush : .discard
+        let limiter = Throttle<Int>(interval: .seconds(1), on: thread.loop, whenReleased: release)
+        let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: thread.loop, whenReleased: release)
+        limiter(1)
+        keyed(2, for: 1)
+        try occupied(thread) {
+            thread.perform {
+                #expect(limiter.setHandler { log.add($0) } && keyed.setHandler { log.add($1) })
+                #expect(log.entries == [], "not inside the call")
+            }
+            thread.stop()
+        }
+        thread.join()
+        #expect(log.entries == [1, 2])
+    }
+
     @Test("invalidate drops the actions that a stopping thread still has to perform")
     func invalidateWhileStopping() throws {
         let thread = try LoopThread(clock: VirtualClock(.manual))

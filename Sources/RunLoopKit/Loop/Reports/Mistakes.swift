@@ -37,6 +37,8 @@ extension Loop {
         /// ``RateLimitRelease/discard``; or it has never had a handler, without which it cannot flush either. A thread
         /// that was stopped before is no mistake, unless the limiter was to flush.
         ///
+        /// Reported, too, if a limiter in no mode gets its first handler after a call was due.
+        ///
         /// Reported, too, if the `init` of an object throws that has called its limiter. The object's `deinit` does not
         /// run if a property was not set yet. So call the limiter behind what throws, or pass `flush` and a handler.
         case droppedLimiter(limiter: String)
@@ -115,8 +117,9 @@ extension Loop {
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
                 "The \(limiter) has discarded a call, since it was deallocated, or the LoopThread that it is on was "
-                    + "deallocated or stopped, before it could act. Keep a reference to both; set its handler, if it "
-                    + "has none; pass whenReleased: .flush if it is to act on its last call; or call cancel() before."
+                    + "deallocated or stopped, or it is in no mode, before it could act. Keep a reference to both; set "
+                    + "its handler, if it has none; pass whenReleased: .flush if it is to act on its last call; or "
+                    + "call cancel() before."
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."
