@@ -41,6 +41,9 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
         private(set) var window: Window
         private(set) var clock: LoopTime
 
+        /// Of the limiter that delays calls.
+        var kind: RateLimitState.Kind { mode == .last ? .throttle : .debounce(maxWait: nil) }
+
         /// Identifies a window: calls under different ones do not share a limiter.
         struct Window: Equatable {
             var nanoseconds: Int64
@@ -194,10 +197,13 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
 
     /// Decides what to do with a call that is made now, regardless of the predicate.
     ///
-    /// - Parameter superseded: Set to the calls that were delayed under other settings. The caller must have them give
-    ///   way, without the lock.
+    /// - Parameters:
+    ///   - superseded: Set to the calls that were delayed under other settings. The caller must have them give way,
+    ///     without the lock.
+    ///   - begins: Set if the answer holds calls that were made for this one. The caller must have them report whether
+    ///     the main loop is gone, without the lock.
     @inline(__always)
-    final func decide(superseding superseded: inout HeldCalls?) -> RuleBook.Verdict {
+    final func decide(superseding superseded: inout HeldCalls?, beginning begins: inout Bool) -> RuleBook.Verdict {
         let window = settings.window
         let isLimited = window.nanoseconds > 0
         if let delayed {
@@ -206,7 +212,10 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
             self.delayed = nil
         }
         guard isLimited else { return .run }
-        guard window.mode == .firstly else { return .hold(makeDelayed()) }
+        guard window.mode == .firstly else {
+            begins = true
+            return .hold(makeDelayed())
+        }
         let clock = settings.clock
         let now = clock.nanoseconds
         if isInWindow(at: now) { return .ignore }

@@ -24,16 +24,7 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
 
     init(_ settings: AnyMethodRule.Settings) {
         let run: @Sendable (Held) -> Void = { $0.body($0.target, $0.input) }
-        // Flushed, so that no call is lost when the rule or its loop ends.
-        limiter =
-            if settings.window.mode == .last {
-                Throttle(
-                    interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
-                    label: "rule", action: run)
-            } else {
-                Debounce(
-                    interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
-            }
+        limiter = Limiter(ofRule: settings.kind, interval: settings.interval, on: settings.loop, action: run)
         core = limiter.core
         super.init(settings.window, merges: false)
     }
@@ -71,6 +62,8 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
         if !limiter.isPending(where: { $0.id == call.id }), isDeallocating() { return false }
         return core.call(call)
     }
+
+    override func reportIfMainIsGone() { core.reportIfMainIsGone() }
 
     override func flush() -> Bool { limiter.flush() }
 

@@ -12,6 +12,9 @@ class HeldCalls: @unchecked Sendable {
 
     init(_ window: AnyMethodRule.Settings.Window, merges: Bool) { (self.window, self.merges) = (window, merges) }
 
+    /// Reports it if its loop can never run. Called without a lock, after it was made with the book's.
+    func reportIfMainIsGone() {}
+
     /// Runs the delayed calls, on the rule's loop. Returns whether there were any and the loop accepted them.
     @discardableResult
     func flush() -> Bool { false }

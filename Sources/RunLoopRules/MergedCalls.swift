@@ -16,15 +16,7 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
     /// Retains the merger: the window identifies it by its address, which must not be reused meanwhile.
     init(_ settings: AnyMethodRule.Settings, _ merger: Merger<Input>) {
         let run: @Sendable ([Held]) -> Void = { Self.run($0, mergedBy: merger) }
-        limiter =
-            if settings.window.mode == .last {
-                Throttle.collecting(
-                    interval: settings.interval, edges: .trailing, on: settings.loop, whenReleased: .flush,
-                    label: "rule", action: run)
-            } else {
-                Debounce.collecting(
-                    interval: settings.interval, on: settings.loop, whenReleased: .flush, label: "rule", action: run)
-            }
+        limiter = Limiter(ofRule: settings.kind, interval: settings.interval, on: settings.loop, collecting: run)
         super.init(settings.window, merges: true)
     }
 
@@ -39,6 +31,8 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
         if !limiter.isPending(where: { $0.target == target }), isDeallocating() { return false }
         return limiter.core.call(Held(target: target, input: input, run: run))
     }
+
+    override func reportIfMainIsGone() { limiter.core.reportIfMainIsGone() }
 
     override func flush() -> Bool { limiter.flush() }
 

@@ -115,9 +115,11 @@ final class RuleBook: @unchecked Sendable {
             // that always applies a new rule with a predicate would never let the call finish.
             rule = self.rule(for: object, of: type, &stale)
         }
-        let verdict = rule?.decide(superseding: &superseded) ?? .run
+        var begins = false
+        let verdict = rule?.decide(superseding: &superseded, beginning: &begins) ?? .run
         lock.unlock()
         superseded?.giveWay()
+        if begins, case .hold(let made) = verdict { made.reportIfMainIsGone() }
         withExtendedLifetime(stale) {}
         return verdict
     }

@@ -26,6 +26,29 @@ import Testing
         }
     }
 
+    @Test("A rule on a main loop that is gone limits nothing and reports that, with no lock held")
+    func ruleOfAMainLoopThatIsGone() async {
+        await #expect(processExitsWith: .success) {
+            let (engine, log, mistakes) = (RuleEngine(), Log<Int>(), Log<Loop.Mistake>())
+            let saving = LimitedMethod<RuleDraft, Int>("save", engine: engine) { _, input in log.add(input) }
+            Loop.mistakeHandling = .call {
+                mistakes.add($0)
+                precondition(engine.rules.count == 1)
+            }
+            Loop.main.end(tellingSources: true)
+            for merges in [false, true] {
+                let draft = RuleDraft()
+                let rule = saving.rule(for: draft, interval: .seconds(1000), mode: .last, on: .main)
+                if merges { rule.merging = { $0 + $1 } }
+                try engine.apply(rule)
+                for input in [1, 2] { saving(draft, input) }
+                try engine.discard(rule)
+            }
+            let expected = Array(repeating: Loop.Mistake.mainLoopWithoutThread, count: 2)
+            _exit(log.entries == [1, 2, 1, 2] && mistakes.entries == expected ? 0 : 1)
+        }
+    }
+
     @Test("A rule whose loop has ended limits nothing any more, and reports nothing")
     func callsOfARuleWithoutALoop() async {
         await #expect(processExitsWith: .success) {

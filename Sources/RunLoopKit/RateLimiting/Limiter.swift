@@ -37,6 +37,33 @@ public class Limiter<Input: Sendable>: CustomStringConvertible, @unchecked Senda
         core.open()
     }
 
+    /// Makes the limiter of a rule. It is flushed, so that no call is lost when the rule or its loop ends. The caller
+    /// may hold a lock, and reports the main loop's end itself: `core.reportIfMainIsGone()`.
+    private init(
+        ofRule kind: RateLimitState.Kind, _ interval: Duration, _ loop: Loop, keepsAll: Bool,
+        _ action: BurstAction<Input>
+    ) {
+        let settings = LimiterSettings(
+            kind, interval, .trailing, loop, [.common], .flush, Place("rule", #fileID, #line))
+        core = SingleLimiter(settings, keepsAll: keepsAll, action)
+        core.beginLife()
+    }
+
+    /// As above: its action gets the last input.
+    package convenience init(
+        ofRule kind: RateLimitState.Kind, interval: Duration, on loop: Loop, action: @escaping @Sendable (Input) -> Void
+    ) {
+        self.init(ofRule: kind, interval, loop, keepsAll: false, .onLast(action))
+    }
+
+    /// As above: its action gets all inputs of a burst.
+    package convenience init(
+        ofRule kind: RateLimitState.Kind, interval: Duration, on loop: Loop,
+        collecting action: @escaping @Sendable ([Input]) -> Void
+    ) {
+        self.init(ofRule: kind, interval, loop, keepsAll: true, .init(collecting: action))
+    }
+
     deinit {
         core.reportIfDropped()
         core.release()

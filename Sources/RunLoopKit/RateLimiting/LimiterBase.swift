@@ -178,6 +178,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         let acceptance = lineUp(actions)
         lock.unlock(held)
         perform(acceptance)
+        if !acceptance.isAccepted { loop.complainIfMainIsGone() }
         return acceptance.isAccepted
     }
 
@@ -238,8 +239,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         // block may find another action first in line, or none: the loop's thread may have performed its own already.
         let isAccepted =
             actions.count == 1
-            ? loop.perform(in: modes, place) { self.performFirst() }
-            : loop.perform(in: modes, place) { self.performPortion() }
+            ? loop.perform(in: modes, place, isReported: false) { self.performFirst() }
+            : loop.perform(in: modes, place, isReported: false) { self.performPortion() }
         if isAccepted {
             for action in actions { linedUp.append(action) }
             pool.watchIfUnrun(nil)
@@ -320,13 +321,22 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     // MARK: The beginning and the end
 
     /// Called once, by the public limiter's `init`.
-    final func open() {
+    final func open() { if !beginLife() { reportIfMainIsGone() } }
+
+    /// As `open()`, for a caller that holds a lock: afterwards, without the lock, it calls `reportIfMainIsGone()`.
+    /// Returns false if the loop refuses the limiter.
+    @discardableResult
+    final func beginLife() -> Bool {
         let isRefused = lock.withLock {
             firstTrailingEdge = now.addingSaturating(rules.interval)
             return !loop.addEndListener(self)
         }
         if isRefused { end(.loopHasEnded) }
+        return !isRefused
     }
+
+    /// Reports that the limiter can never act.
+    package final func reportIfMainIsGone() { loop.complainIfMainIsGone() }
 
     final func invalidate() { end(.invalid) }
 

@@ -104,6 +104,36 @@ import Testing
         }
     }
 
+    /// `Mistakes` checks the locks before it calls a handler.
+    @Test("Limiters report a main loop that is gone, with no lock held")
+    func limitersOfAMainLoopThatIsGone() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            let limiter = Box<Debounce<Int>>()
+            Loop.mistakeHandling = .call {
+                _ = limiter.value?.isPending
+                mistakes.add($0)
+            }
+            let (throttle, debounce) = (Box<Throttle<Int>>(), Box<Debounce<Int>>())
+            // Otherwise the main queue ends the loop first.
+            let never = Gate()
+            DispatchQueue.main.async { never.wait() }
+            // Called before the limiters hear of the end.
+            Loop.main.onEnd {
+                precondition(throttle.value!(1) == false && debounce.value!(2))
+            }
+            throttle.value = Throttle(interval: .seconds(1), on: .main) { _ in }
+            debounce.value = Debounce(interval: .seconds(1), on: .main) { _ in }
+            Loop.main.end(tellingSources: true)
+            precondition(mistakes.entries == [.mainLoopWithoutThread], "\(mistakes.entries)")
+            limiter.value = Debounce<Int>(interval: .seconds(1), on: .main) { _ in }
+            let keyed = KeyedThrottle<Int, Int>(interval: .seconds(1), on: .main) { _, _ in }
+            let queue = PacedQueue<Int>(1, per: .seconds(1), capacity: 1, on: .main) { _ in }
+            precondition(!limiter.value!(1) && !keyed(1, for: 1) && queue(1) == .closed)
+            _exit(mistakes.entries == Array(repeating: .mainLoopWithoutThread, count: 4) ? 0 : 1)
+        }
+    }
+
     @Test("What was due before a limiter in no mode had a handler is lost, and reported")
     func handlersOfLimitersInNoMode() async {
         await #expect(processExitsWith: .success) {

@@ -74,8 +74,13 @@ extension Loop {
     }
 
     /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
-    func perform(in modes: Set<Mode>, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(block, modes, true, place)
+    ///
+    /// - Parameter isReported: False for a caller that holds a lock, and so reports a loss itself:
+    ///   `complainIfMainIsGone()`.
+    func perform(
+        in modes: Set<Mode>, _ place: Place, isReported: Bool = true, _ block: @escaping @Sendable () -> Void
+    ) -> Bool {
+        post(block, modes, true, place, isReported)
     }
 
     func perform(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
@@ -123,11 +128,12 @@ extension Loop {
     }
 
     private func post(
-        _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place
+        _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place,
+        _ isReported: Bool = true
     ) -> Bool {
         guard !modes.isEmpty else { return false }
         let block = PostedBlock(body: body, handle: PendingBlock(loop: self, place))
-        guard beginAccepting(block.handle) else { return false }
+        guard beginAccepting(block.handle, isReported) else { return false }
         append(block, for: modes)
         endAccepting(wake)
         return true
@@ -136,12 +142,12 @@ extension Loop {
     /// Takes the lock, so that the caller adds a block to its queues. Returns false, without the lock, if the loop is
     /// closing.
     @inline(__always)
-    private func beginAccepting(_ handle: PendingBlock?) -> Bool {
+    private func beginAccepting(_ handle: PendingBlock?, _ isReported: Bool = true) -> Bool {
         guard isOfThisProcess else { return false }
         lock.lock()
         guard isOpen else {
             lock.unlock()
-            complainIfMainIsGone()
+            if isReported { complainIfMainIsGone() }
             return false
         }
         // Before the block can run.

@@ -33,22 +33,25 @@ extension Loop {
     }
 
     /// As ``add(_:in:)``, for callers in the library, which expect that a loop refuses their items when it ends.
+    ///
+    /// - Parameter isReported: False for a caller that holds a lock, and so reports a loss itself:
+    ///   `complainIfMainIsGone()`.
     @discardableResult
     @inline(__always)
-    package func insert(_ item: Item, in mode: Mode) -> Bool {
+    package func insert(_ item: Item, in mode: Mode, isReported: Bool = true) -> Bool {
         guard isOfThisProcess, item.isolation != .mainActor || takesMainActor, !item.isOfParent else {
             item.noteRefusal()
             return false
         }
         let isIn = mode.namesCommonModes ? insertIntoCommon(item) : insert(item, into: mode)
-        if isIn { watchIfUnrun(item.name) } else { refuse(item) }
+        if isIn { watchIfUnrun(item.name) } else { refuse(item, isReported) }
         return isIn
     }
 
     @inline(never)
-    private func refuse(_ item: Item) {
+    private func refuse(_ item: Item, _ isReported: Bool) {
         item.noteRefusal()
-        complainIfMainIsGone()
+        if isReported { complainIfMainIsGone() }
     }
 
     @inline(__always)

@@ -73,8 +73,9 @@ extension Loop {
         @inline(never)
         private func makeTimer(at time: Int64, _ handler: @escaping @Sendable (Timer.Firing) -> Void) -> Timer {
             let timer = Timer(at: time, in: key.limiter, key.place, handler: handler)
-            // A loop that is about to end refuses it: then the limiter decides at the end about what is pending.
-            for mode in key.modes { loop.insert(timer, in: mode) }
+            // A loop that is about to end refuses it: then the limiter decides at the end about what is pending. Its
+            // lock is held here.
+            for mode in key.modes { loop.insert(timer, in: mode, isReported: false) }
             return timer
         }
 

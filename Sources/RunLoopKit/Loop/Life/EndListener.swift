@@ -61,15 +61,14 @@ struct EndListeners {
 }
 
 extension Loop {
-    /// Returns false if the loop has ended, or its ``LoopThread`` was stopped: the listener is then never called.
+    /// Returns false if the loop has ended, or its ``LoopThread`` was stopped: the listener is then never called. The
+    /// caller may hold a lock, and reports that: `complainIfMainIsGone()`.
     func addEndListener(_ listener: EndListener) -> Bool {
         guard isOfThisProcess else { return false }
-        let isAccepted = lock.withLock {
+        return lock.withLock {
             if isOpen { endListeners.insert(listener, turn: waker.turns.next()) }
             return isOpen
         }
-        if !isAccepted { complainIfMainIsGone() }
-        return isAccepted
     }
 
     /// Does nothing if the listener was removed, or taken out by the end, before.
