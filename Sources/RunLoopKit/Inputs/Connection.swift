@@ -92,6 +92,9 @@ extension Loop {
 
         // Guarded by the item's lock, so exclusivity is unchecked.
 
+        /// The descriptor of `state`, for a loop that must not wait for a send. Nil once the connection is closed.
+        @exclusivity(unchecked) private var polled: OwnedDescriptor?
+
         /// Nil before it is set, after the last event, and once the connection is invalid.
         @exclusivity(unchecked) private var handler: Handler?
 
@@ -167,6 +170,7 @@ extension Loop {
 
         private init(_ state: ConnectionState, _ place: Place, _ label: String?, _ handler: Handler?) {
             self.state = state
+            polled = state.descriptor
             descriptor = state.descriptor!.number
             interest = Atomic(state.interest?.rawValue ?? Self.nothing)
             self.handler = handler
@@ -268,11 +272,17 @@ extension Loop {
         func workBehind(_ report: Report) -> PollEvents? {
             guard let wanted = watchedEvents else { return nil }
             var found = report.events
-            let holds =
-                report.age == .fresh || !found.contains(.write) && itemLock.withLock { calls.areOver(before: report) }
-            if !holds { found = System.openReadiness(of: descriptor, for: wanted) ?? [] }  // It is reported again.
+            if report.age != .fresh { found = itemLock.withLock { eventsWhileLocked(behind: report, wanted) } }
             found.formIntersection(wanted.union([.error, .hangUp]))
             return found.isEmpty ? nil : found
+        }
+
+        /// Asks with the lock held: another thread may close the descriptor.
+        private func eventsWhileLocked(behind report: Report, _ wanted: PollEvents) -> PollEvents {
+            itemLock.assertHeld()
+            if !report.events.contains(.write), calls.areOver(before: report) { return report.events }
+            // What the kernel does not answer is reported again.
+            return polled.flatMap { System.openReadiness(of: $0.number, for: wanted) } ?? []
         }
 
         /// Calls the handler with one event, and with the last one if that follows.
@@ -355,9 +365,9 @@ extension Loop {
         override func hasGotHandler() { beginBeingWatched() }
 
         override func releaseHandlers() {
-            let (handler, timer) = itemLock.withLock { (self.handler.take(), endTimer.take()) }
+            let (handler, timer, number) = itemLock.withLock { (self.handler.take(), endTimer.take(), polled.take()) }
             let released = stateLock.withLock { state.close() }
-            withExtendedLifetime((handler, released)) {}
+            withExtendedLifetime((handler, number, released)) {}
             timer?.invalidate()
         }
     }

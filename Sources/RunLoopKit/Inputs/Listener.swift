@@ -259,8 +259,11 @@ extension Loop {
 
         /// An earlier call, or one in a nested run, may have accepted all; or another process that has the socket.
         func workBehind(_ report: Report) -> PollEvents? {
-            guard itemLock.withLock({ accepts && pause == nil }) else { return nil }
-            return report.age == .fresh || System.isReadable(number) ? report.events : nil
+            // With the lock held while the kernel is asked: another thread may close the socket.
+            itemLock.withLock {
+                guard accepts, pause == nil, let socket else { return nil }
+                return report.age == .fresh || System.isReadable(socket.number) ? report.events : nil
+            }
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {

@@ -189,6 +189,26 @@
                 }
             }
         },
+        Program("a connection: a report behind another one against an invalidation") { play in
+            play.reportsBehindAnother { path, loop in
+                let connection = try! Loop.Connection(connectingTo: .unix(path)) { connection, _ in
+                    connection.invalidate()
+                }
+                loop.add(connection, in: .default)
+                return connection
+            }
+        },
+        Program("a listener: a report behind another one against an invalidation") { play in
+            play.reportsBehindAnother { path, loop in
+                let listener = try! Loop.Listener(.unix(path + "-too")) { listener, connection in
+                    connection.invalidate()
+                    listener.invalidate()
+                }
+                loop.add(listener, in: .default)
+                try! Loop.Connection(connectingTo: .unix(path + "-too")) { _, _ in }.invalidate()
+                return listener
+            }
+        },
         Program("a listener: a connection against an invalidation") { play in
             play.listens { listener in
                 let loop = listener.currentModes.first?.loop
@@ -271,6 +291,35 @@
                 let time = begin.duration(to: loop.now)
                 require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
                 require(events.closed == 1, "The end was reported \(events.closed) times.")
+                _ = clinux_close(ends.peers)
+            }
+        }
+
+        /// One answer of the kernel lists a descriptor and, behind it, a ready item, which another thread invalidates.
+        ///
+        /// - Parameter add: Makes the item, ready, and adds it to the loop. Something listens at the path.
+        fileprivate func reportsBehindAnother(
+            _ add: @escaping @Sendable (_ path: String, _ loop: Loop) -> Loop.Item
+        ) {
+            keepsDescriptors()
+            thread { [self] in
+                let loop = Loop.current
+                let path = "\0scheduled-\(getpid())"
+                let listener = try! Loop.Listener(.unix(path)) { _, _ in }
+                let ends = Ends()
+                let source = try! Loop.FileDescriptorSource(owning: ends.mine) { source, _ in source.invalidate() }
+                loop.add(source, in: .default)
+                ends.write()
+                let item = add(path, loop)
+                let other = start {
+                    item.invalidate()
+                    loop.wakeUp()
+                }
+                // Without a limit, so that one pass serves both.
+                let result = loop.run(mode: .default, for: .seconds(Int64.max))
+                System.join(other)
+                require(result == .finished, "The run returned \(result).")
+                listener.invalidate()
                 _ = clinux_close(ends.peers)
             }
         }
