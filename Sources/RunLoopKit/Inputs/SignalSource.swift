@@ -154,13 +154,14 @@ extension Loop {
         /// that was just served would come before those whose signals arrive earlier than its next one.
         var watches: [Watch] { [Watch(descriptor: listener.descriptor, events: [.read, .edge])] }
 
-        /// Asks the kernel again: a nested run may have served the source since the report.
+        /// Asks the kernel again: a nested run may have served the source since the report. The listener counts reads
+        /// that yield nothing.
         func workBehind(_ report: Report) -> PollEvents? {
             report.age == .fresh || System.mayBeReadable(listener.descriptor) ? report.events : nil
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            guard let handler = itemLock.withLock({ handler }) else { return 0 }
+            guard holds(report), let handler = itemLock.withLock({ handler }) else { return 0 }
             let arrivals = listener.takeArrivals().map { Arrival($0) }
             guard !arrivals.isEmpty else { return 0 }
             if System.isRealTime(signal) { reportLost() }
