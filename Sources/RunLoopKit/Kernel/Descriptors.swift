@@ -80,6 +80,34 @@ extension System {
         }
     }
 
+    /// What one of many descriptors is asked for, and whether it is ready.
+    struct ReadinessRequest {
+        fileprivate var request: pollfd
+
+        init(_ descriptor: Descriptor, _ events: PollEvents) {
+            request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events.rawValue), revents: 0)
+        }
+
+        /// Whether it is ready for any of the events, hung up, in error or closed. False before the answer.
+        var isReady: Bool { request.revents != 0 }
+    }
+
+    /// Asks for the readiness of many descriptors, without waiting. Those for which the kernel does not answer are not
+    /// ready. In pieces: it allocates memory for each call, and takes no more requests than the process may have
+    /// descriptors.
+    static func answer(_ requests: inout [ReadinessRequest]) {
+        requests.withUnsafeMutableBufferPointer { all in
+            var rest = all[...]
+            while !rest.isEmpty {
+                let piece = UnsafeMutableBufferPointer(rebasing: rest.prefix(256))
+                rest = rest.dropFirst(256)
+                piece.withMemoryRebound(to: pollfd.self) { piece in
+                    while clinux_poll(piece.baseAddress, UInt(piece.count)) < 0, lastError == EINTR {}
+                }
+            }
+        }
+    }
+
     /// Whether a call that would have to wait fails instead: `O_NONBLOCK`.
     static func isNonBlocking(_ descriptor: Descriptor) -> Bool { clinux_is_nonblocking(descriptor) }
 

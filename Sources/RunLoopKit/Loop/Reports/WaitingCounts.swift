@@ -2,18 +2,20 @@
 
 extension Loop {
     /// How many blocks, jobs, sources and timers wait for the loop. Sources and timers are those of the mode that runs;
-    /// a loop that does not run counts none. From any thread: holds the loop's lock for a moment, and does not stop the
-    /// loop.
+    /// a loop that does not run counts none. From any thread: holds the loop's lock while it lists them, and asks the
+    /// kernel afterwards.
     package var countsOfWaitingWork: (blocks: Int, jobs: Int, sources: Int, timers: Int) {
         let jobs = waitingJobs
-        return lock.withLock {
-            guard let run = innermostRun else { return (waitingBlocks, jobs, 0, 0) }
+        var asked = AskedSources()
+        let (blocks, known, timers) = lock.withLock {
+            guard let run = innermostRun else { return (waitingBlocks, 0, 0) }
             let mode = run.mode
-            let sources =
+            let known =
                 mode.source0s.all.count { $0.hasHandler && $0.isSignalled }
-                + mode.source1s.all.count { $0.source.hasHandler && $0.source.isReady }
-            return (waitingBlocks, jobs, sources, dueTimers(in: mode))
+                + mode.source1s.all.count { $0.source.hasHandler && asked.knows($0.source) }
+            return (waitingBlocks, known, dueTimers(in: mode))
         }
+        return (blocks, jobs, known + asked.readyCount(), timers)
     }
 
     /// The number of jobs that have yet to run. From any thread.
@@ -28,15 +30,36 @@ extension Loop {
     }
 }
 
-extension Source1 {
-    /// Whether it has something to handle. A source that does not know asks the kernel, except for descriptors that it
-    /// watches edge-triggered: those are never read, and so always readable.
-    fileprivate var isReady: Bool {
-        if let readyTurn { return readyTurn != 0 }
-        return watches.contains { watch in
-            guard let events = watch.events, !events.contains(.edge) else { return false }
-            return !System.readiness(of: watch.descriptor, for: events).isEmpty
+/// The descriptors of sources that do not know whether they are ready, so that one system call asks for many.
+///
+/// A thread may close one of them before the kernel is asked, and open another file by its number: the count is of a
+/// moment, and nothing else depends on it.
+private struct AskedSources {
+    private var requests: [System.ReadinessRequest] = []
+    /// The source of each request, as a number.
+    private var sources: [Int] = []
+
+    /// Whether a source knows that it has something to handle. If it does not know, its descriptors will be asked,
+    /// except for those that it watches edge-triggered: they are never read, and so always readable.
+    mutating func knows(_ source: any Source1) -> Bool {
+        if let readyTurn = source.readyTurn { return readyTurn != 0 }
+        let number = (sources.last ?? 0) + 1
+        for watch in source.watches {
+            guard let events = watch.events, !events.contains(.edge) else { continue }
+            requests.append(System.ReadinessRequest(watch.descriptor, events))
+            sources.append(number)
         }
+        return false
+    }
+
+    /// How many of the sources are ready, as the kernel says.
+    mutating func readyCount() -> Int {
+        System.answer(&requests)
+        var (count, last) = (0, 0)
+        for index in requests.indices where requests[index].isReady && sources[index] != last {
+            (count, last) = (count + 1, sources[index])
+        }
+        return count
     }
 }
 
