@@ -4,7 +4,7 @@ import Synchronization
 /// The names of the items and modes that a tracer has seen. A name is a number from 1; 0 is none.
 ///
 /// An item is entered once, by its loop's thread when that first calls it: this takes a lock and allocates. Later
-/// callouts find it by its address, without either.
+/// callouts find it by its address, without either. Nor do those of items that find the table full.
 ///
 /// An unowned reference to each item keeps its memory, not the item: an address is of one item for as long as the
 /// tracer exists, and the items live no longer than without a tracer.
@@ -58,6 +58,9 @@ final class TraceNames: @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Slot>
     private let lock = Lock(.leaf)
 
+    /// Whether items that are not entered never will be. Relaxed: a thread that finds false looks again with the lock.
+    private let isFull = Atomic<Bool>(false)
+
     // Guarded by `lock`.
     private var entries: [Entry] = []
     private var references: [Reference] = []
@@ -106,6 +109,7 @@ final class TraceNames: @unchecked Sendable {
 
     @inline(never)
     private func enter(_ item: Loop.Item) -> UInt32 {
+        if isFull.load(ordering: .relaxed) { return 0 }
         let entry = Entry(item)
         let reference = Reference(item)
         return lock.withLock {
@@ -119,6 +123,7 @@ final class TraceNames: @unchecked Sendable {
             while slots[index].address.load(ordering: .relaxed) != 0 { index = (index + 1) % TraceNames.slotCount }
             slots[index].name.store(UInt32(entries.count), ordering: .relaxed)
             slots[index].address.store(address, ordering: .releasing)
+            if references.count == TraceNames.itemLimit { isFull.store(true, ordering: .relaxed) }
             return UInt32(entries.count)
         }
     }

@@ -385,6 +385,25 @@ import Testing
             trace.handlers.allSatisfy { $0.handler.kind == .source0 ? $0.handler.name.hasPrefix("source 0 (") : true })
     }
 
+    private final class CountingItem: Loop.Item, @unchecked Sendable {
+        let asked = Count()
+        override var kind: String {
+            asked.up()
+            return "item"
+        }
+    }
+
+    @Test("Of items that are too many for a tracer no name is made")
+    func tooManyItems() {
+        let names = TraceNames()
+        let items = (0..<2050).map { _ in CountingItem() }
+        for item in items { item.invalidate() }
+        for item in items { _ = names.entered(item) }
+        #expect(items.count { $0.asked.value > 0 } == 2048)
+        #expect(names.entered(items[2047]) == 2048 && names.entered(items[2048]) == 0)
+        #expect(items[2048].asked.value == 0)
+    }
+
     @Test("A tracer keeps neither loops nor items alive")
     func lifetimes() {
         let tracer = LoopTracer()
