@@ -117,7 +117,8 @@ let package = Package(
             path: "Tests/Programs/FaultProgram"),
         // Threads in every order.
         .executableTarget(
-            name: "ScheduleProgram", dependencies: ["RunLoopKit", "CLinux", "ScheduleSeam", "TestSupport"],
+            name: "ScheduleProgram",
+            dependencies: ["RunLoopKit", "RunLoopDiagnostics", "CLinux", "ScheduleSeam", "TestSupport"],
             path: "Tests/Programs/ScheduleProgram"),
         // The mutexes of Swift's runtime, for that program.
         .target(name: "ScheduleSeam", path: "Tests/Programs/ScheduleSeam"),

@@ -35,16 +35,22 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Returns false if the loop is watched already.
     func watch(_ loop: Loop, name: String) -> Bool {
+        if lock.withLock({ isWatched(loop) }) { return false }
         let recorder = LoopRecorder(threshold: rules.thresholds[0], now: now, prepareThread: rules.prepareThread)
         let made = WatchedLoop(loop, name: name, recorder: recorder)
+        // Before it is listed: a thread that takes it from the list detaches it.
+        loop.attach(recorder)
         let isNew = lock.withLock {
-            guard !watched.contains(where: { $0.loop === loop }) else { return false }
+            guard !isWatched(loop) else { return false }
             watched.append(made)
             return true
         }
-        if isNew { loop.attach(made.recorder) }
+        if !isNew { loop.detach(recorder) }
         return isNew
     }
+
+    /// The lock is held.
+    private func isWatched(_ loop: Loop) -> Bool { watched.contains { $0.loop === loop } }
 
     func unwatch(_ loop: Loop) {
         let removed = lock.withLock { () -> WatchedLoop? in

@@ -363,7 +363,7 @@
     let programs =
         lockPrograms + loopPrograms + threadPrograms + childPrograms + descriptorPrograms + connectionPrograms
         + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms + limiterPrograms
-        + taskPrograms
+        + taskPrograms + diagnosticsPrograms
 
     /// Starts a thread that takes part.
     @discardableResult
