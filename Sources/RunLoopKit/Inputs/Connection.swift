@@ -339,6 +339,8 @@ extension Loop {
                 return last != nil
             }
             guard isTaken, let last else { return 0 }
+            // The timer of a period has no actor.
+            requireActor(on: .current)
             last(self, .closed(error))
             return 1
         }

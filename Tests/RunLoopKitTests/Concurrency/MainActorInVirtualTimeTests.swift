@@ -61,6 +61,23 @@ import Testing
         #expect(calls.sorted() == ["saves text", "sends 2", "visits page 1"])
     }
 
+    /// The timer of the period has no actor, but the connection's handler has.
+    @Test("Off the main actor the end of a connection's period traps")
+    func periodElsewhere() async {
+        await #expect(processExitsWith: .failure) {
+            let thread = try LoopThread(name: "elsewhere")
+            try await thread.run {
+                let loop = Loop(clock: VirtualClock())
+                let ends = Ends.sockets()
+                let connection = try Loop.Connection(owning: ends.reader, isolation: .shared) { _, _ in }
+                ends.isReaderClosed = true
+                guard loop.add(connection), connection.end(within: .seconds(1)) else { _exit(0) }
+                loop.run(mode: .default, for: .seconds(5))
+                _exit(0)
+            }
+        }
+    }
+
     private static let kinds = 0..<4
 
     /// On a thread that is not the main actor's, and in no task of it.
