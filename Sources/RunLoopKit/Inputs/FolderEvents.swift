@@ -50,6 +50,8 @@ extension Loop.FolderSource {
         /// The kernel has dropped events, since too many waited (`fs.inotify.max_queued_events`). Look again at
         /// everything. New subfolders are watched by then. ``gone`` follows if the watched folder is not at its path.
         ///
+        /// Also after two moves by which two subfolders have exchanged their paths (`RENAME_EXCHANGE`).
+        ///
         /// With ``Loop/FolderSource/Options/followsPath``, also: there is a folder at the path again, after ``gone``.
         case lookAgain
 

@@ -200,6 +200,9 @@ struct FolderTree {
     private mutating func moveWatches(_ old: Entry, _ new: Entry, wasListed: Bool) {
         func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
         let watches = paths.filter { Self.isIn($0.value, old.bytes) }
+        // Two folders have exchanged their paths, which the kernel reports as two moves. The first has brought one to
+        // the path of the other, which the second leaves: whose watches are whose is not known any more.
+        if watches.values.count(where: { $0 == old.bytes }) > 1 { return lookAgain() }
         for (watch, path) in watches { paths[watch] = moved(path) }
         let missedHere = missed.filter { Self.isIn($0, old.bytes) }
         missed.subtract(missedHere)

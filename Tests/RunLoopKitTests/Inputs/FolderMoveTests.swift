@@ -37,6 +37,28 @@ import Testing
         #expect(scene.news() == ["deleted ab/", "deleted back/"] && scene.source.watchCount == 1)
     }
 
+    @Test("Two subfolders that exchange their paths have their own watches", arguments: ["b", "c/b"])
+    func exchangedSubfolders(_ second: String) throws {
+        let scene = try Scene(.subfolders) {
+            $0.makeFolder("a")
+            $0.makeFolder("a/of-first")
+            $0.makeFolder("c")
+            $0.makeFolder(second)
+            $0.makeFolder(second + "/of-second")
+        }
+        let count = scene.source.watchCount
+        for _ in 1...2 {
+            guard scene.exchange("a", second) else { return }
+            #expect(scene.news(1).contains("look again at everything") && scene.source.watchCount == count)
+        }
+        guard scene.exchange("a", second) else { return }
+        _ = scene.news(1)
+        for name in ["a/x", "a/of-second/x", second + "/y", second + "/of-first/y"] {
+            scene.make(name)
+            #expect(scene.news(1) == ["created \(name)"])
+        }
+    }
+
     /// The source looks at a path when its notice is read: another folder may be there by then.
     @Test("A folder that takes the path of another one is watched, and so is the other one")
     func pathsThatAreTakenAgain() throws {

@@ -46,6 +46,15 @@ final class FolderScene {
 
     func move(_ old: String, to new: String) { #expect(rename(path(old), path(new)) == 0) }
 
+    /// Exchanges the paths of two things. Returns false if the system cannot.
+    func exchange(_ first: String, _ second: String) -> Bool {
+        typealias Rename =
+            @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+        guard let function = dlsym(nil, "renameat2") else { return false }
+        // AT_FDCWD and RENAME_EXCHANGE.
+        return unsafeBitCast(function, to: Rename.self)(-100, path(first), -100, path(second), 2) == 0
+    }
+
     func remove(_ name: String) { #expect(Glibc.remove(path(name)) == 0) }
 
     /// Makes so many events that the kernel drops what comes next. False if it keeps too many for a test.
