@@ -52,8 +52,11 @@ extension Loop {
         /// The largest number of connections that one pass accepts: 64.
         public static var connectionsPerPass: Int { 64 }
 
-        /// How many connections `end()` accepts at most: the largest queue of the kernel's, by its default.
-        private static var longestQueue: Int { 4096 }
+        /// The kernel's limit of `backlog`, by default.
+        private static var defaultBacklog: Int { 4096 }
+
+        /// How many connections `end()` accepts at most. The kernel lets one more wait than the backlog.
+        private let longestQueue: Int
 
         private let number: Descriptor
 
@@ -109,7 +112,7 @@ extension Loop {
         ) throws(LoopError) {
             let wanted = try address.ofSystem("bind")
             let socket = try System.listen(at: wanted, "\(address)", backlog: backlog, sharesPort: sharesPort)
-            self.init(socket, System.socketFile(of: wanted), Place(file, line), label, handler)
+            self.init(socket, Int(backlog), System.socketFile(of: wanted), Place(file, line), label, handler)
         }
 
         /// Makes a listener of a socket that listens already, such as one that systemd has passed on. The listener
@@ -128,14 +131,15 @@ extension Loop {
             handler: Handler? = nil
         ) throws(LoopError) {
             try System.adoptListener(descriptor)
-            self.init(descriptor, nil, Place(file, line), label, handler)
+            self.init(descriptor, 0, nil, Place(file, line), label, handler)
         }
 
         private init(
-            _ number: Descriptor, _ socketFile: System.SocketFile?, _ place: Place, _ label: String?,
+            _ number: Descriptor, _ backlog: Int, _ socketFile: System.SocketFile?, _ place: Place, _ label: String?,
             _ handler: Handler?
         ) {
             self.number = number
+            longestQueue = max(Self.defaultBacklog, backlog) + 1
             self.socketFile = socketFile
             socket = OwnedDescriptor(number)
             address = SocketAddress(System.ownAddress(of: number))
@@ -183,7 +187,7 @@ extension Loop {
         /// On the loop's thread, since it calls the handler.
         public func end() {
             guard itemLock.withLock({ !exchange(&isEnding, with: true) }) else { return }
-            _ = accept(atMost: Self.longestQueue, evenPaused: true)
+            _ = accept(atMost: longestQueue, evenPaused: true)
             invalidate()
         }
 

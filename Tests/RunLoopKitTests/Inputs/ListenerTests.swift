@@ -194,6 +194,26 @@ import Testing
         (clients + accepted.entries).forEach { $0.invalidate() }
     }
 
+    /// Alone in a process: other tests may take all descriptors for a moment.
+    @Test("The end accepts all that the kernel lets wait")
+    func endOfAFullQueue() async {
+        await #expect(processExitsWith: .success) {
+            let accepted = Count()
+            let listener = try Listener(Place.abstract.address) { _, connection in
+                accepted.up()
+                connection.invalidate()
+            }
+            var count = 0
+            while let client = try? Connection(connectingTo: listener.address!) {
+                client.invalidate()
+                count += 1
+            }
+            listener.end()
+            precondition(count > 0 && accepted.value == count, "\(accepted.value) of \(count) were accepted.")
+            _exit(0)
+        }
+    }
+
     @Test("A listener that accepts no more accepts nothing at its end", arguments: [0, 2])
     func endOfAFullServer(_ room: Int) throws {
         let (loop, accepted) = (Loop.inVirtualTime().0, Log<Connection>())
