@@ -22,8 +22,8 @@ public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
     /// counted yet.
     public let callouts: Int
 
-    /// The number of stalls that were reported, each once, however many thresholds it has exceeded; those that last are
-    /// included.
+    /// The number of stalls that were found, each once, however many thresholds it has exceeded. Those that last are
+    /// included, and those that got no report: ``StallReport/lostStalls``.
     public let stalls: Int
 
     /// How long each pass that has ended took, without its sleep. For a hosted loop this includes the time that the
