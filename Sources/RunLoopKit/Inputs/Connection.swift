@@ -215,8 +215,8 @@ extension Loop {
         public var pendingByteCount: Int { stateLock.withLock { state.pendingCount } }
 
         /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. Of a pipe's writing
-        /// end, or another descriptor that is no socket, only closing tells it. From any thread. A second call does
-        /// nothing.
+        /// end, or another descriptor that is no socket, only closing tells it, which takes room in the pipe. From any
+        /// thread. A second call does nothing.
         public func finishSending() { change { $0.finishSending(dropping: false) } }
 
         /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what the
@@ -228,9 +228,12 @@ extension Loop {
         /// empty one, and a loop: without them nothing is sent later, and the connection stays open.
         public func end() { change { $0.finishSending(dropping: true) } }
 
-        /// The period of `end(within:)` is over: drops what waits, and returns the error. Nil if the connection is
-        /// closed.
-        func expire() -> LoopError? { stateLock.withLock { state.expire() } }
+        /// The period of `end(within:)` is over: drops what waits. Returns the error with which the connection is over,
+        /// or nil in an optional; nil if it is closed.
+        func expire() -> LoopError?? { stateLock.withLock { state.expire() } }
+
+        /// Whether both sides have finished.
+        var isFinished: Bool { stateLock.withLock { state.isFinished } }
 
         // MARK: Receiving
 

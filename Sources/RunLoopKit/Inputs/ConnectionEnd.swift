@@ -7,6 +7,8 @@ extension Loop.Connection {
     ///
     /// - *The period* is counted by a timer on the clock of the connection's loop, in the modes that the connection is
     ///   in at this call. Zero, or less: it is over at once.
+    /// - *A pipe to which the connection only writes* has no peer's end to wait for: it is over as soon as the kernel
+    ///   has taken all, even while the pipe is full.
     /// - *A period beyond* ``Loop/Instant/distantFuture``, such as `.seconds(Int64.max)`, has no end.
     /// - *A second call:* of the two periods the one counts that ends first.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
@@ -19,7 +21,7 @@ extension Loop.Connection {
         end()
         let modes = currentModes
         guard let loop = modes.first?.loop else { return false }
-        let period = max(0, period.wholeNanoseconds)
+        let period = isFinished ? 0 : max(0, period.wholeNanoseconds)
         guard period < Loop.Instant.distantFuture.nanoseconds else { return true }
         var isNew = false
         let timer = itemLock.withLock {

@@ -44,7 +44,7 @@ struct ConnectionState {
     /// Whether to read although nothing has arrived: to know that everything was read before a failure is reported.
     var readsRest: Bool { failure != nil && reads }
 
-    private var isFinished: Bool { hasPeerFinished && finish == .done }
+    var isFinished: Bool { hasPeerFinished && finish == .done }
 
     /// The error with which the connection is over, or nil in an optional; nil if it is not over.
     ///
@@ -120,14 +120,16 @@ struct ConnectionState {
         }
     }
 
-    /// Fails, since the time for an orderly end is over. Returns nil if the connection is closed.
-    mutating func expire() -> LoopError? {
+    /// Fails, since the time for an orderly end is over, unless both sides have finished. Returns what `end()` does, or
+    /// nil if the connection is closed.
+    mutating func expire() -> LoopError?? {
         guard descriptor != nil else { return nil }
+        if isFinished { return .some(failure) }
         let missing =
             isConnecting
             ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"
         fail(LoopError(call: "end(within:)", code: System.timedOut, advice: missing))
-        return failure
+        return .some(failure)
     }
 
     private mutating func fail(_ error: LoopError) {

@@ -69,6 +69,41 @@ import Testing
         #expect(readText(ending.ends.writer) == "\u{7}", "the kernel has sent it")
     }
 
+    @Test("A writer to a full pipe is over as soon as the kernel has all of it", arguments: [false, true])
+    func fullPipe(_ endsBefore: Bool) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (ends, log) = (Ends.pipe(), Log<Connection.Event>())
+        let connection = try Connection(owning: ends.writer) { _, event in log.add(event) }
+        ends.isWriterClosed = true
+        while write(ends.writer, "x", 1) == 1 {}
+        loop.add(connection)
+        #expect(connection.pendingByteCount == 0)
+        if endsBefore {
+            connection.end()
+            loop.run(mode: .default, for: .seconds(1))
+        }
+        let start = clock.now
+        #expect(connection.end(within: .seconds(9)))
+        #expect(loop.run(mode: .default, for: .seconds(20)) == .finished)
+        #expect(log.entries == [.closed(nil)] && start.duration(to: clock.now) == .zero)
+    }
+
+    @Test("What waits for a full pipe is dropped after the period")
+    func fullPipeWithMore() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (ends, log) = (Ends.pipe(), Log<String>())
+        let connection = try Connection(owning: ends.writer) { _, event in log.add("\(event)") }
+        ends.isWriterClosed = true
+        while write(ends.writer, "x", 1) == 1 {}
+        loop.add(connection)
+        connection.send([1, 2])
+        let start = clock.now
+        #expect(connection.end(within: .seconds(9)))
+        #expect(loop.run(mode: .default, for: .seconds(20)) == .finished)
+        #expect(log.entries.count == 1 && log.entries[0].contains("2 bytes were dropped"))
+        #expect(start.duration(to: clock.now) == .seconds(9))
+    }
+
     @Test("In no loop a period is not counted; a connection that leaves its loop, or is released, reports nothing")
     func periodWithoutLoop() throws {
         let ending = try Ending()
