@@ -201,8 +201,9 @@ struct FolderTree {
         func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
         let watches = paths.filter { Self.isIn($0.value, old.bytes) }
         // Two folders have exchanged their paths, which the kernel reports as two moves. The first has brought one to
-        // the path of the other, which the second leaves: whose watches are whose is not known any more.
-        if watches.values.count(where: { $0 == old.bytes }) > 1 { return lookAgain() }
+        // the path of the other, which the second leaves: whose watches are whose is not known any more. The young ones
+        // are looked at below.
+        if watches.count(where: { $0.value == old.bytes && !young.contains($0.key) }) > 1 { return lookAgain() }
         for (watch, path) in watches { paths[watch] = moved(path) }
         let missedHere = missed.filter { Self.isIn($0, old.bytes) }
         missed.subtract(missedHere)
