@@ -105,6 +105,8 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var commonMembership: ModeState?
     /// The number of the last block that was posted.
     @exclusivity(unchecked) var lastBlock: UInt64 = 0
+    /// The number of the drain that was posted last (`postDrain()`). Zero if it ran inside a job, and did nothing.
+    @exclusivity(unchecked) var lastDrain: UInt64 = 0
     /// Called when a run in a common mode begins inside a block: it does not see all blocks that were posted before.
     @exclusivity(unchecked) var nestedRunObserver: (@Sendable () -> Void)?
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]

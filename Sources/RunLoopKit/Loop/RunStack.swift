@@ -85,8 +85,9 @@ extension Loop {
     /// that take jobs, or a pool's pieces, from their queues.
     @inline(never)
     private func replaceHiddenBlocks() {
-        lock.withLock { nestedRunObserver }?()
-        if !own.isInsideJob, jobs.forgetDrain() { postDrain() }
+        let (observer, drain) = lock.withLock { (nestedRunObserver, lastDrain) }
+        observer?()
+        if !own.isInsideJob, drain <= own.hiddenBlocks, jobs.forgetDrain() { postDrain() }
     }
 
     /// Pops the innermost run off the stack.

@@ -308,6 +308,30 @@ private final class Occupation: Sendable {
         #expect(order.entries == ["first job", "job 1", "run 1", "job 2", "run 2", "job after it"])
     }
 
+    /// Each drain posts another as long as jobs wait.
+    @Test("Runs inside a block do not multiply the drains")
+    func drainsDoNotMultiply() throws {
+        let thread = try LoopThread()
+        let isOver = Box<Bool>()
+        let most = try thread.performBlocking {
+            let loop = Loop.current
+            // More jobs than a drain runs: the queue never becomes empty.
+            for _ in 0..<40 {
+                Task(executorPreference: loop.taskExecutor) { while isOver.value != true { await Task.yield() } }
+            }
+            var most = 0
+            for _ in 0..<50 {
+                loop.run(mode: .default, for: .zero)
+                most = max(most, loop.waitingBlocks)
+            }
+            return most
+        }
+        #expect(most <= 2)
+        // The drain behind the block has joined the others.
+        #expect(try thread.performBlocking { thread.loop.waitingBlocks } <= 1)
+        isOver.value = true
+    }
+
     // MARK: Isolation by thread
 
     @Test("Every handler may access an actor of its loop")

@@ -108,7 +108,7 @@ extension Loop {
 
     /// What tells monitors where a block comes from; nil if there are none.
     @inline(__always)
-    private func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
+    func noteOfHandover(_ place: @autoclosure () -> Place) -> PendingBlock? {
         isMonitored.load(ordering: .relaxed) ? PendingBlock(place(), number: numberOfHandover) : nil
     }
 
@@ -142,7 +142,7 @@ extension Loop {
     /// Takes the lock, so that the caller adds a block to its queues. Returns false, without the lock, if the loop is
     /// closing.
     @inline(__always)
-    private func beginAccepting(_ handle: PendingBlock?, _ isReported: Bool = true) -> Bool {
+    func beginAccepting(_ handle: PendingBlock?, _ isReported: Bool = true) -> Bool {
         guard isOfThisProcess else { return false }
         lock.lock()
         guard isOpen else {
@@ -156,7 +156,7 @@ extension Loop {
     }
 
     @inline(__always)
-    private func endAccepting(_ wake: Bool) {
+    func endAccepting(_ wake: Bool) {
         lock.unlock()
         watchIfUnrun("block")
         if wake { waker.wake() }

@@ -16,17 +16,26 @@ extension Loop {
         if consequence == .postADrain { postDrain() } else { LastResort.shared.serve(jobs, of: self) }
     }
 
-    @discardableResult
-    func postDrain() -> Bool { perform(in: .common, jobs.drainBlock) }
+    /// Posts the block that runs jobs.
+    func postDrain() {
+        let block = PostedBlock(body: jobs.drainBlock, handle: noteOfHandover(Place(nil, #fileID, #line)))
+        guard beginAccepting(block.handle) else { return }
+        append(block, for: .common, isAwaited: false)
+        lastDrain = lastBlock
+        endAccepting(true)
+    }
 
     /// Runs the present jobs up to the limit, and posts another drain for the rest.
     func drainJobs() {
         guard !own.isInsideJob else {
             own.hasSkippedDrain = true
+            lock.withLock { lastDrain = 0 }
             return
         }
-        // A loop that is closing refuses it: then runAcceptedJobs() or the last resort runs the rest.
-        if runJobsOnOwnThread(upTo: Loop.jobsPerDrain) { postDrain() }
+        guard runJobsOnOwnThread(upTo: Loop.jobsPerDrain) else { return }
+        // A later drain may be posted already, for a run inside a block: then it runs the rest. A loop that is closing
+        // refuses another: then runAcceptedJobs() or the last resort does.
+        if lock.withLock({ lastDrain <= own.hiddenBlocks }) { postDrain() }
     }
 
     /// Runs the present jobs when the loop ends cleanly, even those whose drain was refused because the stop overtook
