@@ -35,9 +35,14 @@ import Testing
         #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
     }
 
-    @Test("A body that ends inside a block's run ends the program, too")
-    func nestedInABlock() throws {
-        let program = try run("nested in a block")
+    /// That run takes the wake-up.
+    @Test("A body that ends inside the run of a block, or of an observer, ends the program, too")
+    func nestedBeforeASleep() throws {
+        for name in ["nested in a block", "nested in an observer"] { try ends(name) }
+    }
+
+    private func ends(_ name: String) throws {
+        let program = try run(name)
         #expect(program.status == 0)
         #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
     }

@@ -183,7 +183,13 @@ extension Loop {
         run.limit = time.limit(on: clock)
         if isOver != nil { run.hasCondition = true }
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = isOver?() ?? false ? .stopped : pass(run) }  // 3
+        while result == nil {  // 3
+            if let isOver {
+                run.seenWakeUps = waker.takenWakeUps
+                if isOver() { result = .stopped }
+            }
+            result = result ?? pass(run)
+        }
         notify(.exit, in: mode)  // 4
         return (result!, isEndedByClosing)
     }

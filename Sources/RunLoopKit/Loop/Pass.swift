@@ -28,7 +28,7 @@ extension Loop {
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
         }
-        run.seenWakeUps = waker.takenWakeUps
+        if !run.hasCondition { run.seenWakeUps = waker.takenWakeUps }
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4

@@ -56,7 +56,8 @@ package final class Run {
     /// Whether the handler that the run is calling has learned that the loop is closing.
     @exclusivity(unchecked) var handlerKnowsOfClosing = false
 
-    /// Whether step 3.5 passes over the main queue: in the run's first pass, which looks at all work, and after a drain.
+    /// Whether step 3.5 passes over the main queue: in the run's first pass, which looks at all work, and after a
+    /// drain.
     @exclusivity(unchecked) var skipsMainQueueStep = true
 
     /// What the run's block step has taken out of a queue and not run yet.

@@ -120,6 +120,14 @@ case "nested in a block":
     Loop.runMain { say("body ends") }
     say("returned")
 
+case "nested in an observer":
+    Loop.main.add(
+        Loop.Observer(.beforeTimers, repeats: false) { _, _ in
+            say("nested run: \(Loop.main.run(mode: .default, for: .seconds(3600)))")
+        })
+    Loop.runMain { say("body ends") }
+    say("returned")
+
 case "twice":
     say("\(Loop.runMain { 1 } + Loop.runMain { 2 })")
 
