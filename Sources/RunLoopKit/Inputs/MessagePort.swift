@@ -266,8 +266,10 @@ extension Loop {
             if isFinished, queue.isEmpty, endHandler == nil, isServedWhileLocked {
                 itemLock.unlock()
                 let modes = currentModes
-                // Which finishes the task's buffer.
-                if takeEnd(in: nil).isTaken { modes.wakeIfEmpty() }
+                // Another thread may have ended the port, or set a handler of the end, which the loop calls.
+                guard takeEnd(in: nil).isTaken else { return isValid ? takeFirstOrArm() : nil }
+                // The end has finished the task's buffer.
+                modes.wakeIfEmpty()
                 return nil
             }
             guard !queue.isEmpty, isServedWhileLocked else {

@@ -68,11 +68,14 @@ extension Loop.MessagePort {
 
     /// Ends the port if the end is what comes next. Returns whether it did, and what to call.
     ///
-    /// - Parameter mode: The mode that serves the port; nil for the task that takes the messages.
+    /// - Parameter mode: The mode that serves the port; nil for the task that takes the messages, which calls no
+    ///   handler.
     func takeEnd(in mode: ModeState?) -> (isTaken: Bool, handler: (@Sendable () -> Void)?) {
         var handler: (@Sendable () -> Void)?
         let isTaken = invalidate {
-            guard isFinished, queue.isEmpty, mode.map({ armed && isInWhileLocked($0) }) ?? true else { return false }
+            guard isFinished, queue.isEmpty, mode.map({ armed && isInWhileLocked($0) }) ?? (endHandler == nil) else {
+                return false
+            }
             handler = endHandler.take()
             return true
         }
