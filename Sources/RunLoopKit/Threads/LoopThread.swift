@@ -249,12 +249,12 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// <doc:SignalsThreadsForkCancellation#Safe-where>.
     ///
     /// - *The pass in which the stop comes* goes on to its end, and may still serve what is due or ready.
-    /// - *Accepted work* is blocks in any mode. Timers, and so delayed blocks, and sources are not served any more.
+    /// - *Accepted work* is blocks in any mode, and jobs. Timers, and so delayed blocks, and sources are not served any more.
     ///   <doc:KeepingAThreadAlive#What-happens-at-the-end> says what to do about that.
     /// - *A handler that runs the loop nested* gets ``Loop/RunResult/stopped`` once, from its active run or from the
     ///   next that it begins. A later run of that handler serves and waits as usual, so the handler still gets an
-    ///   answer that it waits for, unless a job of Swift concurrency that comes after the stop gives it: that job runs
-    ///   after the loop's end. The thread ends when the handler returns.
+    ///   answer that it waits for. But jobs of Swift concurrency that have not begun at the stop may wait until the
+    ///   handler has returned. Then the thread ends.
     /// - *A stop before the thread has begun to run* is not lost. A later call does nothing.
     public func stop() { stop(discardingPending: false) }
 

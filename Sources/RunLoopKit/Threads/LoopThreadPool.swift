@@ -230,10 +230,9 @@ public final class LoopThreadPool: Sendable {
             workload.finish(piece)
         }
         let loop = threads[piece.worker].loop
-        if loop.performAwaited(in: .common, place, reply.reply.makeBlock()) == nil {
-            workload.noteEnd(of: piece.worker)
-        }
-        try await reply.value()
+        let posted = loop.performAwaited(in: .common, place, reply.reply.makeBlock())
+        if posted == nil { workload.noteEnd(of: piece.worker) }
+        try await reply.value(to: posted, of: loop, in: .common)
         return result.move()
     }
 

@@ -6,13 +6,14 @@ extension Loop {
         let mode: ObjectIdentifier
         /// On the loop's own clock. Timerfds on other clocks may end the sleep earlier.
         var deadline: Int64
-        /// Whether the timeout of `epoll_wait` ends the sleep: the process had no descriptor left for a timerfd.
+        /// Whether the timeout of `epoll_wait` ends the sleep: the process had no descriptor left for a timerfd. For
+        /// the thread that sleeps; not known to `lastSleep`.
         var endsByTimeout = false
     }
 }
 
 extension Loop {
-    // Called with the lock held, but for `sleep(_:in:)`.
+    // Called with the lock held, but for `sleep(_:in:)` and `timeout(until:)`.
 
     /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides. So a loop that wakes need
     /// not take the lock; one that goes to sleep changes the word with the lock held.
