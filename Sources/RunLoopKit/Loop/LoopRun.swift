@@ -97,7 +97,10 @@ extension Loop {
     /// Runs the loop until `isOver` returns true, which it asks before each pass. Returns earlier for the usual
     /// reasons.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
-        withoutActuallyEscaping(isOver) { run(mode, false, .limit(.forever), unless: $0) }
+        run(mode, false, .limit(.forever)) {
+            innermostRun!.hasCondition = true
+            return isOver()
+        }
     }
 
     /// How long a run may take, in its caller's words.
@@ -117,7 +120,7 @@ extension Loop {
     }
 
     private func run(
-        _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: (() -> Bool)? = nil
+        _ mode: Mode, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool = { false }
     ) -> RunResult {
         requireOwnThread("run")
         // A host that finds no note sleeps: its loop keeps them until the run begins.
@@ -137,7 +140,7 @@ extension Loop {
 
     @inline(__always)
     private func run(
-        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: (() -> Bool)?,
+        in mode: ModeState, _ returnsAfterSourceHandled: Bool, _ time: RunTime, unless isOver: () -> Bool,
         unlocking held: consuming Lock.Held
     ) -> RunResult {
         guard prepareToRun(in: mode) else {  // 0
@@ -176,20 +179,13 @@ extension Loop {
     /// Steps 1 to 4.
     @inline(__always)
     private func makePasses(
-        of run: Run, _ time: RunTime, unless isOver: (() -> Bool)?
+        of run: Run, _ time: RunTime, unless isOver: () -> Bool
     ) -> (result: RunResult, isEndedByClosing: Bool) {
         let mode = run.mode
         notify(.entry, in: mode)  // 1
         run.limit = time.limit(on: clock)
-        if isOver != nil { run.hasCondition = true }
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil {  // 3
-            if let isOver {
-                run.seenWakeUps = waker.takenWakeUps
-                if isOver() { result = .stopped }
-            }
-            result = result ?? pass(run)
-        }
+        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
         notify(.exit, in: mode)  // 4
         return (result!, isEndedByClosing)
     }

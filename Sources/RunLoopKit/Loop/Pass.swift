@@ -24,6 +24,8 @@ extension Loop {
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
         guard beginPass(of: run) else { return result(of: run, hasHandledSource: false) }
+        // The condition was asked before the pass, and 3.1 may change it.
+        if run.hasCondition { run.seenWakeUps = waker.takenWakeUps }
         if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)

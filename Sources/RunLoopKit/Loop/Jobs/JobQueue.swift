@@ -39,7 +39,8 @@ final class JobQueue: @unchecked Sendable {
     @exclusivity(unchecked) private var actorsJobs = 0
     /// The number of jobs taken since the queue was last empty.
     @exclusivity(unchecked) private var takenInARow = 0
-    /// Whether a drain is posted that a run may see, or runs; for an ended loop, whether the queue waits for the last resort.
+    /// Whether a drain is posted that a run may see, or runs; for an ended loop, whether the queue waits for the last
+    /// resort.
     @exclusivity(unchecked) private var isScheduled = false
     @exclusivity(unchecked) private var hasComplained = false
     @exclusivity(unchecked) private var isOrphaned = false
@@ -98,8 +99,8 @@ final class JobQueue: @unchecked Sendable {
         return job
     }
 
-    /// Forgets a posted drain that the innermost run does not see: the next job posts another. Returns whether jobs wait
-    /// already, for which the caller posts one.
+    /// Forgets a posted drain that the innermost run does not see: the next job posts another. Returns whether jobs
+    /// wait already, for which the caller posts one.
     func forgetDrain() -> Bool {
         lock.withLock {
             guard isScheduled, !isOrphaned else { return false }

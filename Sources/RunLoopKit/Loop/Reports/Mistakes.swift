@@ -117,9 +117,9 @@ extension Loop {
                         : "call addCommonMode(_:) if the mode is to have the items of the common modes.")
             case .droppedLimiter(let limiter):
                 "The \(limiter) has discarded a call, since it was deallocated, or the LoopThread that it is on was "
-                    + "deallocated or stopped, or it is in no mode, before it could act. Keep a reference to both; set "
-                    + "its handler, if it has none; pass whenReleased: .flush if it is to act on its last call; or "
-                    + "call cancel() before."
+                    + "deallocated or stopped, or the limiter is in no mode, before it could act. Keep a reference to "
+                    + "both; set its handler, if it has none; pass whenReleased: .flush if it is to act on its last "
+                    + "call; or call cancel() before."
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."
