@@ -139,8 +139,14 @@ package class LimiterBase: EndListener, @unchecked Sendable {
 
     /// The lock is held.
     private func stop(_ timer: Loop.Timer) {
-        // A run of another thread that waits for nothing but the timer is to end: see Retiring.swift.
-        let modes = loop.isOnOwnThread ? ModeList() : timer.currentModes
+        if !loop.isOnOwnThread { return stopWakingLoop(timer) }
+        if timer.firing.load(ordering: .relaxed) { timer.set(to: nil) } else { giveTimerBack() }
+    }
+
+    /// A run of the loop's thread that waits for nothing but the timer is to end: see Retiring.swift.
+    @inline(never)
+    private func stopWakingLoop(_ timer: Loop.Timer) {
+        let modes = timer.currentModes
         if timer.firing.load(ordering: .relaxed) { timer.set(to: nil) } else { giveTimerBack() }
         modes.wakeIfEmpty()
     }
