@@ -50,11 +50,11 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// The lock is held.
-    private func isWatched(_ loop: Loop) -> Bool { watched.contains { $0.loop === loop } }
+    private func isWatched(_ loop: Loop) -> Bool { watched.contains { $0.isOf(loop) } }
 
     func unwatch(_ loop: Loop) {
         let removed = lock.withLock { () -> WatchedLoop? in
-            guard let index = watched.firstIndex(where: { $0.loop === loop }) else { return nil }
+            guard let index = watched.firstIndex(where: { $0.isOf(loop) }) else { return nil }
             return watched.remove(at: index)
         }
         if let removed { loop.detach(removed.recorder) }
@@ -69,7 +69,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     func metrics(of loop: Loop) -> LoopMetrics? {
-        let found = lock.withLock { watched.first { $0.loop === loop && !$0.isGone } }
+        let found = lock.withLock { watched.first { $0.isOf(loop) && !$0.isGone } }
         return found?.recorder.activity.metrics(at: now(), loop.waitingWork())
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 /// The names of the items and modes that a tracer has seen. A name is a number from 1; 0 is none.
 ///
 /// An item is entered once, by its loop's thread when that first calls it: this takes a lock and allocates. Later
-/// callouts find it by its address, without either. Nor do those of items that find the table full.
+/// callouts find it by its address, without either. An item that finds the table full takes neither, and has no name.
 ///
 /// An unowned reference to each item keeps its memory, not the item: an address is of one item for as long as the
 /// tracer exists, and the items live no longer than without a tracer.

@@ -214,9 +214,11 @@ extension Loop {
         /// How many bytes wait in memory to be sent. From any thread.
         public var pendingByteCount: Int { stateLock.withLock { state.pendingCount } }
 
-        /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. Of a pipe's writing
-        /// end, or another descriptor that is no socket, only closing tells it, which takes room in the pipe. From any
-        /// thread. A second call does nothing.
+        /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. From any thread. A
+        /// second call does nothing.
+        ///
+        /// Of a pipe's writing end, or another descriptor that is no socket, only closing tells it. The connection is
+        /// closed once the pipe has room again; ``Loop/Connection/end(within:)`` does not wait for that.
         public func finishSending() { change { $0.finishSending(dropping: false) } }
 
         /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what the

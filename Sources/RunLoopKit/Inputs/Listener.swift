@@ -139,7 +139,7 @@ extension Loop {
             _ handler: Handler?
         ) {
             self.number = number
-            longestQueue = max(Self.defaultBacklog, backlog) + 1
+            longestQueue = min(max(Self.defaultBacklog, backlog), 65_535) + 1
             self.socketFile = socketFile
             socket = OwnedDescriptor(number)
             address = SocketAddress(System.ownAddress(of: number))
