@@ -323,7 +323,11 @@ case "keyed", "awaited":
     let forking = try LoopThreadPool(count: 1)
     let box = Box()
     let holder = Holder(of: forking)
+    let begins = makePipe()
+    var byte: UInt8 = 0
     let piece: @Sendable () -> Void = {
+        var byte: UInt8 = 0
+        _ = write(begins.writer, &byte, 1)
         holder.hold()
         box.child = fork()
         guard box.child != 0 else {
@@ -335,7 +339,7 @@ case "keyed", "awaited":
         wait(for: box.child)
     }
     if choice == "keyed" { forking.perform(for: 1, piece) } else { Task.detached { try await forking.run(piece) } }
-    while box.child == -1 { sched_yield() }
+    _ = read(begins.reader, &byte, 1)
     forking.drainAndWait()
 case "first": break
 case "main":
