@@ -133,21 +133,21 @@ package class LimiterBase: EndListener, @unchecked Sendable {
             guard let timer else { return timer = pool.lend(at: time) { [self] _ in fired() } }
             timer.set(to: time)
         } else if let timer {
-            stop(timer)
+            if loop.isOnOwnThread { stop(timer) } else { stopAndWakeLoop(timer) }
         }
     }
 
     /// The lock is held.
+    @inline(__always)
     private func stop(_ timer: Loop.Timer) {
-        if !loop.isOnOwnThread { return stopWakingLoop(timer) }
         if timer.firing.load(ordering: .relaxed) { timer.set(to: nil) } else { giveTimerBack() }
     }
 
     /// A run of the loop's thread that waits for nothing but the timer is to end: see Retiring.swift.
     @inline(never)
-    private func stopWakingLoop(_ timer: Loop.Timer) {
+    private func stopAndWakeLoop(_ timer: Loop.Timer) {
         let modes = timer.currentModes
-        if timer.firing.load(ordering: .relaxed) { timer.set(to: nil) } else { giveTimerBack() }
+        stop(timer)
         modes.wakeIfEmpty()
     }
 

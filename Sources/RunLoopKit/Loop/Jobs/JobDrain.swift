@@ -42,11 +42,11 @@ extension Loop {
     /// it. Jobs that they enqueue do not run here, or there might be no end.
     func runAcceptedJobs() {
         guard !discardsBlocks else { return }
-        let last = jobs.last
+        let last = jobs.turnOfLast
         own.isInsideJob = true
         defer { own.isInsideJob = false }
         callerKnowsOfClosing = false
-        while let job = jobs.take(upTo: last), runOnOwnThread(job) {}
+        while let job = jobs.take(arrivedBy: last), runOnOwnThread(job) {}
     }
 
     private func runJobsOnOwnThread(upTo limit: Int) -> Bool {

@@ -109,11 +109,11 @@ final class JobQueue: @unchecked Sendable {
         }
     }
 
-    /// The number of the job that came last.
-    var last: UInt64 { lock.withLock { lastTurn } }
+    /// The turn of the job that arrived last.
+    var turnOfLast: UInt64 { lock.withLock { lastTurn } }
 
-    /// The next job of those up to a number, by priority; nil when there is none.
-    func take(upTo last: UInt64) -> Job? {
+    /// The next of the jobs that had arrived by a turn, by priority; nil when there is none.
+    func take(arrivedBy last: UInt64) -> Job? {
         lock.withLock {
             for level in levels.indices where !levels[level].isEmpty && levels[level].first.turn <= last {
                 return remove(from: level)

@@ -13,7 +13,7 @@ extension Loop {
 }
 
 extension Loop {
-    // Called with the lock held, but for `sleep(_:in:)` and `timeout(until:)`.
+    // The caller holds the lock, except in `sleep(_:in:)` and `timeout(until:)`.
 
     /// What the loop, or its host, sleeps on; nil while it is awake. The wake word decides. So a loop that wakes need
     /// not take the lock; one that goes to sleep changes the word with the lock held.
