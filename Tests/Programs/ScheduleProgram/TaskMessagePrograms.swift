@@ -30,19 +30,7 @@
             }
         },
         Program("tasks: messages against the loop's end", bound: 1) { play in
-            play.besideThread { thread, tasks in
-                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: thread.loop)
-                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
-                tasks.task { for await message in messages { received.value.append(message) } }
-                play.finally {
-                    play.require(
-                        received.value == accepted.value, "Of \(accepted.value) these came: \(received.value).")
-                }
-                return [
-                    { for number in 0..<3 where port.send(number) { accepted.value.append(number) } },
-                    { thread.stop() },
-                ]
-            }
+            play.receivesBesideTheEnd(of: 3, thenFinishes: false)
         },
         Program("tasks: messages against an end that is announced", bound: 1) { play in
             play.receivesToTheEnd { _ in {} }
@@ -62,22 +50,7 @@
             play.receivesToTheEnd(drops: true) { port in { port.invalidate() } }
         },
         Program("tasks: an announced end against the loop's end", bound: 1) { play in
-            play.besideThread { thread, tasks in
-                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: thread.loop)
-                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
-                tasks.task { for await message in messages { received.value.append(message) } }
-                play.finally {
-                    play.require(
-                        received.value == accepted.value, "Of \(accepted.value) these came: \(received.value).")
-                }
-                return [
-                    {
-                        for number in 0..<2 where port.send(number) { accepted.value.append(number) }
-                        port.finish()
-                    },
-                    { thread.stop() },
-                ]
-            }
+            play.receivesBesideTheEnd(of: 2, thenFinishes: true)
         },
         Program("tasks: senders that wait for room", bound: 1) { play in
             play.sendsWhenRoom(cancels: false) { _ in [] }
@@ -160,6 +133,25 @@
                 require(
                     drops ? accepted.value.starts(with: received.value) : received.value == accepted.value,
                     "Of \(accepted.value) these came: \(received.value).")
+            }
+        }
+
+        /// A task receives the messages of a sender, until the loop's thread is stopped.
+        fileprivate func receivesBesideTheEnd(of count: Int, thenFinishes: Bool) {
+            besideThread { [self] thread, tasks in
+                let (port, messages) = Loop.MessagePort<Int>.makeMessages(on: thread.loop)
+                let (accepted, received) = (Shared<[Int]>([]), Shared<[Int]>([]))
+                tasks.task { for await message in messages { received.value.append(message) } }
+                finally { [self] in
+                    require(received.value == accepted.value, "Of \(accepted.value) these came: \(received.value).")
+                }
+                return [
+                    {
+                        for number in 0..<count where port.send(number) { accepted.value.append(number) }
+                        if thenFinishes { port.finish() }
+                    },
+                    { thread.stop() },
+                ]
             }
         }
 

@@ -100,12 +100,7 @@ import Testing
     @Test("A clean stop runs the jobs that were enqueued before it")
     func cleanStop() async throws {
         let thread = try LoopThread(name: "clean")
-        let (go, began) = (Gate(), Gate())
-        thread.perform {
-            began.open()
-            go.wait()
-        }
-        began.wait()
+        let go = thread.occupy()
         let names = Log<String>()
         // More than one drain runs.
         let tasks = (0..<100).map { _ in
@@ -120,12 +115,7 @@ import Testing
     @Test("A clean stop runs the jobs that were enqueued before it, those of low priority too")
     func cleanStopOfAllPriorities() throws {
         let thread = try LoopThread(name: "clean")
-        let (go, began) = (Gate(), Gate())
-        thread.perform {
-            began.open()
-            go.wait()
-        }
-        began.wait()
+        let go = thread.occupy()
         let names = Log<String>()
         let executor = thread.loop.taskExecutor
         // The first drain runs sixteen.

@@ -285,12 +285,7 @@ private final class Occupation: Sendable {
     @Test("A run inside a block serves jobs, though a drain waits behind the block")
     func runInsideABlockBeforeADrain() throws {
         let thread = try LoopThread()
-        let (go, began) = (Gate(), Gate())
-        thread.perform {
-            began.open()
-            go.wait()
-        }
-        began.wait()
+        let go = thread.occupy()
         let order = Log<String>()
         thread.perform {
             for number in 1...2 {
