@@ -65,7 +65,10 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         lock.withLock {
             // Without an action nothing runs, and the latest calls wait for it.
             guard action != nil else { return replaced = isOver ? calls : exchange(&queued, with: calls) }
-            guard let previous = running else { return begun = begin(calls) }
+            guard let previous = running else {
+                replaced = exchange(&queued, with: [])
+                return begun = begin(calls)
+            }
             switch overlap {
             case .skipWhileRunning: replaced = calls
             case .queueLatest:
@@ -139,26 +142,32 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             } catch {
                 result = .failure(error)
             }
-            // Before the answers, since an answered task may call the limiter at once.
+            // Before the answers, since an answered task may call or cancel the limiter at once.
             run.end()
-            let next = self.hasEnded(run)
+            self.hasEnded(run)
             for call in calls { call.answer(result) }
-            if let next { self.launch(next) }
+            self.launchQueued()
         }
         // The task may have ended before this.
         if lock.withLock({ begun.hasStarted(task) }) { task.cancel() }
     }
 
-    /// Records the end of an action. Returns the queued one, which has begun: the caller must launch it.
-    private func hasEnded(_ run: AsyncRun) -> Running? {
-        let (ended, next) = lock.withLock { () -> (Running?, Running?) in
+    /// Records the end of an action. The queued calls wait until those of the action are answered.
+    private func hasEnded(_ run: AsyncRun) {
+        let ended = lock.withLock { () -> Running? in
             // Another one may have started beside it.
-            guard let ended = running, ended.run === run else { return (nil, nil) }
-            running = nil
-            // The queue is empty after the limiter was invalidated.
-            return (ended, queued.isEmpty ? nil : begin(exchange(&queued, with: [])))
+            guard running?.run === run else { return nil }
+            return running.take()
         }
         withExtendedLifetime(ended) {}
-        return next
+    }
+
+    /// Begins the action of the queued calls, unless another one has begun meanwhile.
+    private func launchQueued() {
+        let next = lock.withLock {
+            // The queue is empty after the limiter was invalidated.
+            running == nil && !queued.isEmpty ? begin(exchange(&queued, with: [])) : nil
+        }
+        if let next { launch(next) }
     }
 }

@@ -109,6 +109,18 @@ extension AsyncLimiter {
         await eventually(scene.answers.entries == [[1, -1], [2, 20]])
     }
 
+    @Test("A caller that has its answer can drop the queued call")
+    func cancelInAnAnswer() async throws {
+        let scene = try Scene(.queueLatest)
+        scene.limiter.call(1) { [limiter = scene.limiter] _ in limiter.cancel() }
+        scene.clock.advance(by: .seconds(1))
+        await eventually(scene.work.begun.entries == [1])
+        scene.burst(2)
+        scene.work.finish(1)
+        await eventually(scene.answers.entries == [[2, -1]])
+        #expect(scene.work.begun.entries == [1])
+    }
+
     @Test("Callers are answered before their action is cancelled")
     func answeredBeforeCancellation() async throws {
         let thread = try LoopThread(clock: VirtualClock())
