@@ -23,6 +23,26 @@
                 timer.nextFireTime = loop.now + .milliseconds(2)
             }
         },
+        Program("the timer that a run waits for is stopped", bound: 2) { play in
+            play.thread {
+                let loop = Loop.current
+                let timer = Loop.Timer(restartableAfter: .seconds(1000)) { _ in }
+                loop.add(timer, in: .default)
+                timer.restart()
+                let end = Shared<Loop.Instant?>(nil)
+                let other = start {
+                    timer.nextFireTime = nil
+                    end.value = loop.now
+                }
+                let result = loop.run(mode: .default, for: .seconds(2000))
+                let now = loop.now
+                System.join(other)
+                let time = end.value!.duration(to: now)
+                play.require(
+                    result == .finished && time < .microseconds(200), "The run returned \(result), after \(time).")
+                timer.invalidate()
+            }
+        },
         Program("a timer moves to another mode and back against its firing") { play in
             play.changes { timer, loop in
                 loop.add(timer, in: "other")

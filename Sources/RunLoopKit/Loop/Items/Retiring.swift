@@ -1,5 +1,5 @@
-// Any thread may end an input, and with it the timers that the input has added to loops. If such a timer was the last
-// item that a sleeping run waits for, the run must wake to end.
+// Any thread may stop a timer that waits to be restarted, or end an input, and with it the timers that the input has
+// added to loops. If that was the last item that a sleeping run waits for, the run must wake to end.
 
 extension Loop.Item {
     /// Invalidates the item, and wakes the loops of modes that it leaves empty.
