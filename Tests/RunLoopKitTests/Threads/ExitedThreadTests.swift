@@ -191,6 +191,30 @@ struct ExitedThreadTests {
         thread.join()
     }
 
+    @Test("A timer or an observer whose handler exits is called in another loop", arguments: ["timer", "observer"])
+    func laterLoop(kind: String) throws {
+        let (calls, isCalledAgain) = (Count(), Gate())
+        let handler: @Sendable () -> Void = {
+            calls.up()
+            if calls.value == 1 { exitThread() }
+            isCalledAgain.open()
+        }
+        let item: Loop.Item =
+            kind == "timer"
+            ? Loop.Timer(every: .milliseconds(1)) { _ in handler() }
+            : Loop.Observer(.beforeSources) { _, _ in handler() }
+        let (first, second) = (try LoopThread(name: "first"), try LoopThread(name: "second"))
+        first.loop.add(item)
+        first.loop.wakeUp()
+        first.join()
+        second.loop.add(item)
+        second.loop.wakeUp()
+        isCalledAgain.wait()
+        item.invalidate()
+        second.stop()
+        second.join()
+    }
+
     // MARK: Hosted loops
 
     @Test(
