@@ -382,7 +382,7 @@ extension Loop {
             if Monitors.areAttached {
                 reportedTurn = turn
                 let modes = modesWhileLocked
-                Monitors.report(Handover(of: self, .source1, turn), toModes: modes.count) { modes[$0].waker }
+                Monitors.notify(of: Handover(of: self, .source1, turn), toModes: modes.count) { modes[$0].waker }
             }
         }
 

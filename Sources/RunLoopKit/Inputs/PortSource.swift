@@ -94,7 +94,7 @@ extension Loop {
                 if !notes.isEmpty { takeTurn(in: notes) }
                 eventFD.signal()
             } then: { notes in
-                // A mode that the port joins later finds the eventfd written. By indices: see `Monitors.report`.
+                // A mode that the port joins later finds the eventfd written. By indices: see `Monitors.notify`.
                 var index = 0
                 while index < notes.count {
                     notes[index].set()
@@ -115,7 +115,7 @@ extension Loop {
             let number = TurnCounter.next(in: notes)
             turn.store(number, ordering: .relaxed)
             if Monitors.areAttached {
-                Monitors.report(Handover(of: self, .source1, number), toModes: notes.count) { notes[$0].waker }
+                Monitors.notify(of: Handover(of: self, .source1, number), toModes: notes.count) { notes[$0].waker }
             }
         }
 

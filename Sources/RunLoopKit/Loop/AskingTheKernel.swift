@@ -41,7 +41,7 @@ extension Loop {
         let count: Int
         if let nextSleep {
             if isMonitored.load(ordering: .relaxed) {
-                report { $0.willWait(until: nextSleep.deadline, in: mode.mode) }
+                notifyMonitors { $0.willWait(until: nextSleep.deadline, in: mode.mode) }
             }
             count = sleep(nextSleep, in: mode)
         } else {
@@ -51,7 +51,7 @@ extension Loop {
         own.hasAskedLast = true
         let hasSlept = nextSleep != nil
         if hasSlept, isMonitored.load(ordering: .relaxed) {
-            report { $0.didWait(readyCount: count, wasWoken: wasNotified) }
+            notifyMonitors { $0.didWait(readyCount: count, wasWoken: wasNotified) }
         }
         return Answer(
             hasSlept: hasSlept, count: count, wasNotified: wasNotified, mainQueueWaits: mainQueueWaits)

@@ -67,14 +67,14 @@ extension Loop {
         }
         guard isMonitored.load(ordering: .relaxed) else { return handler() }
         let callout = callout()
-        reportBeginning(of: callout)
-        defer { reportEnd(of: callout) }
+        notifyOfBeginning(of: callout)
+        defer { notifyOfEnd(of: callout) }
         return handler()
     }
 
     @inline(never)
-    func reportBeginning(of callout: Callout) { report { $0.willCallOut(callout) } }
+    func notifyOfBeginning(of callout: Callout) { notifyMonitors { $0.willCallOut(callout) } }
 
     @inline(never)
-    func reportEnd(of callout: Callout) { report { $0.didCallOut(callout) } }
+    func notifyOfEnd(of callout: Callout) { notifyMonitors { $0.didCallOut(callout) } }
 }

@@ -44,7 +44,7 @@ extension TurnCounter {
 
     @inline(never)
     private static func areOfOneLoop(_ notes: [EdgeNote]) -> Bool {
-        // By indices: see `Monitors.report`.
+        // By indices: see `Monitors.notify`.
         var index = 1
         while index < notes.count, notes[index].waker === notes[0].waker { index += 1 }
         return index == notes.count

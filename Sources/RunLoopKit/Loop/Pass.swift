@@ -113,7 +113,7 @@ extension Loop {
     @discardableResult
     @inline(__always)
     func notify(_ activity: Activity, in mode: ModeState) -> Bool {
-        if isMonitored.load(ordering: .relaxed) { report(activity, in: mode) }
+        if isMonitored.load(ordering: .relaxed) { notifyMonitors(of: activity, in: mode) }
         guard mode.has(.observers(of: activity)) else { return false }
         callObservers(of: activity, in: mode)
         return true
@@ -126,9 +126,9 @@ extension Loop {
     }
 
     @inline(never)
-    private func report(_ activity: Activity, in mode: ModeState) {
+    private func notifyMonitors(of activity: Activity, in mode: ModeState) {
         guard waker.monitors.want(activity) else { return }
-        report { $0.reached(activity, in: mode.mode) }
+        notifyMonitors { $0.reached(activity, in: mode.mode) }
     }
 
     @inline(never)

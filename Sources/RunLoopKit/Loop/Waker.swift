@@ -151,7 +151,7 @@ final class Waker: @unchecked Sendable {
         if note == Waker.notified, found & Waker.notified == 0 { turn.store(nextTurn(), ordering: .relaxed) }
         guard found & Waker.written == 0, process.isCurrent, beginWriting(found) else { return }
         writes.wrappingAdd(1, ordering: .relaxed)
-        if note == Waker.notified, !monitors.isEmpty { monitors.report { $0.wasWoken() } }
+        if note == Waker.notified, !monitors.isEmpty { monitors.notify { $0.wasWoken() } }
         System.signal(eventFD: descriptor)
         endWriting(for: Waker.sleep(of: found))
     }

@@ -151,7 +151,7 @@ extension Loop {
             return false
         }
         // Before the block can run.
-        if let handle { reportHandover(of: handle) }
+        if let handle { notifyOfHandover(of: handle) }
         return true
     }
 
@@ -163,8 +163,8 @@ extension Loop {
     }
 
     @inline(never)
-    private func reportHandover(of handle: PendingBlock) {
-        if handle.number != 0 { report { $0.handedOver(Handover(of: handle)) } }
+    private func notifyOfHandover(of handle: PendingBlock) {
+        if handle.number != 0 { notifyMonitors { $0.handedOver(Handover(of: handle)) } }
     }
 
     /// Drops a block that was withdrawn.

@@ -147,7 +147,7 @@ extension Loop {
             signalTime.store(number, ordering: .releasing)
             if Monitors.areAttached {
                 let modes = modesWhileLocked
-                Monitors.report(Handover(of: self, .source0, number), toModes: modes.count) { modes[$0].waker }
+                Monitors.notify(of: Handover(of: self, .source0, number), toModes: modes.count) { modes[$0].waker }
             }
         }
 

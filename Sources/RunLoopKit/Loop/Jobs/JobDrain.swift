@@ -69,9 +69,9 @@ extension Loop {
     func runJob(_ job: JobQueue.Job) {
         guard isMonitored.load(ordering: .relaxed) else { return loopIsRunningAJob(job, of: self) }
         let callout = Callout(.job, cause: job.number)
-        reportBeginning(of: callout)
+        notifyOfBeginning(of: callout)
         loopIsRunningAJob(job, of: self)
-        reportEnd(of: callout)
+        notifyOfEnd(of: callout)
     }
 
     /// Calls a handler that is isolated to an actor on this loop. No job begins meanwhile.

@@ -60,7 +60,7 @@ final class JobQueue: @unchecked Sendable {
         let level = JobQueue.level(of: job.priority)
         let number = Monitors.areAttached && waker.monitors.wantHandovers ? waker.turns.next() : 0
         // Before the job can run.
-        if number != 0 { waker.monitors.report { $0.handedOver(Handover(ofJob: number)) } }
+        if number != 0 { waker.monitors.notify { $0.handedOver(Handover(ofJob: number)) } }
         lock.lock()
         defer { lock.unlock() }
         lastTurn += 1

@@ -181,9 +181,9 @@ final class Monitors: Sendable {
     @inline(__always)
     var wantHandovers: Bool { handoverBit.load(ordering: .relaxed) }
 
-    /// Calls every monitor. None is called after its `detach` has returned. By indices: see the other `report`.
+    /// Calls every monitor. None is called after its `detach` has returned. By indices: see the other `notify`.
     @inline(__always)
-    func report(_ body: (any LoopMonitor) -> Void) {
+    func notify(_ body: (any LoopMonitor) -> Void) {
         list.read { monitors in
             var index = 0
             while index < monitors.count {
@@ -196,7 +196,7 @@ final class Monitors: Sendable {
     /// The first answer that is not nil.
     func first<Answer>(_ ask: (any LoopMonitor) -> Answer?) -> Answer? {
         var answer: Answer?
-        report { answer = answer ?? ask($0) }
+        notify { answer = answer ?? ask($0) }
         return answer
     }
 
@@ -248,12 +248,12 @@ extension Monitors {
     ///   - count: The number of modes that the item is in.
     ///   - waker: Returns that of the mode with an index.
     @inline(never)
-    static func report(_ handover: Handover, toModes count: Int, _ waker: (Int) -> Waker) {
+    static func notify(of handover: Handover, toModes count: Int, _ waker: (Int) -> Waker) {
         var index = 0
         while index < count {
             let next = waker(index)
             if next.monitors.wantHandovers, isNew(next, at: index, waker) {
-                next.monitors.report { $0.handedOver(handover) }
+                next.monitors.notify { $0.handedOver(handover) }
             }
             index += 1
         }
@@ -278,8 +278,8 @@ extension Loop {
 
     /// Calls every monitor. Without a retain: the loop keeps its monitors.
     @inline(__always)
-    func report(_ body: (any LoopMonitor) -> Void) {
-        Unmanaged.passUnretained(waker.monitors)._withUnsafeGuaranteedRef { $0.report(body) }
+    func notifyMonitors(_ body: (any LoopMonitor) -> Void) {
+        Unmanaged.passUnretained(waker.monitors)._withUnsafeGuaranteedRef { $0.notify(body) }
     }
 
     /// Detaches a monitor. From any thread, but not from a callback of a monitor. It is not called any more afterwards.
