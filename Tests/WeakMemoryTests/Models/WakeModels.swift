@@ -151,7 +151,7 @@ extension ProtocolModel {
             let work = (0..<senders).map { _ in program.atomic() }
             for index in 0..<senders {
                 program.thread { [waker] thread in
-                    thread.store(work[index], 1, orders["BlockSteps.countBlocks queuedBlocks.store"])
+                    thread.store(work[index], 1, orders["WaitingBlocks.countBlocks queuedBlocks.store"])
                     waker.add(ModelledWaker.notified, thread)
                 }
             }

@@ -53,16 +53,11 @@ final class ModeState {
     @exclusivity(unchecked) private(set) var source0s = ItemTable<Loop.Source0>()
     let source1s = Source1Table()
     @exclusivity(unchecked) var timers = ModeTimers()
+    @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
     // Of passes with a budget. Accessed by the loop's thread only.
     @exclusivity(unchecked) var cutTimers = CutStep<Loop.Timer>()
     @exclusivity(unchecked) var cutSource0s = CutStep<Loop.Source0?>()
-
-    func forgetCutSteps() {
-        cutTimers.forget()
-        cutSource0s.forget()
-    }
-    @exclusivity(unchecked) private(set) var observers = ModeObservers()
 
     /// What a pass needs to know of the mode's items, without the lock, at every step. Written with the lock held.
     /// Relaxed: an item that is added at the same moment may as well be added a moment later.
@@ -121,6 +116,11 @@ final class ModeState {
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
         timers.owner = ObjectIdentifier(self)
+    }
+
+    func forgetCutSteps() {
+        cutTimers.forget()
+        cutSource0s.forget()
     }
 
     /// Checks in debug builds that the calling thread holds the loop's lock.
