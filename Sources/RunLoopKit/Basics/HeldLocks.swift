@@ -20,6 +20,8 @@
         @usableFromInline
         static func remove(_ rank: Lock.Rank) { System.heldLockRanks.pointee &= ~bit(rank) }
 
+        static var areAny: Bool { System.heldLockRanks.pointee != 0 }
+
         /// From the first in the lock order to the last.
         static var ranks: [Lock.Rank] {
             let held = System.heldLockRanks.pointee

@@ -179,6 +179,7 @@ extension Lock {
     @inline(__always)
     static func assertNoneHeld(from first: Rank = .engine, file: StaticString = #fileID, line: UInt = #line) {
         #if DEBUG
+            guard HeldLocks.areAny else { return }
             let ranks = HeldLocks.ranks.filter { $0 >= first }
             guard !ranks.isEmpty else { return }
             let names = ranks.map { "'\($0)'" }.joined(separator: ", ")

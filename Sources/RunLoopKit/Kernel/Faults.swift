@@ -71,7 +71,10 @@
 
         /// The plan of the calling thread, which the caller keeps alive.
         private static var ofThread: Faults? {
-            get { System.faults.map { Unmanaged<Faults>.fromOpaque($0).takeUnretainedValue() } }
+            get {
+                guard let faults = System.faults else { return nil }
+                return Unmanaged<Faults>.fromOpaque(faults).takeUnretainedValue()
+            }
             set { System.faults = newValue.map { Unmanaged.passUnretained($0).toOpaque() } }
         }
 

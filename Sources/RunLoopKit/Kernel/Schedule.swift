@@ -84,8 +84,10 @@
             Unmanaged<Seat>.fromOpaque(seat).release()
         }
 
+        // Not by `map`: in a debug build its closure costs more than the rest.
         private static var seat: Seat? {
-            System.scheduleSeat.map { Unmanaged<Seat>.fromOpaque($0).takeUnretainedValue() }
+            guard let seat = System.scheduleSeat else { return nil }
+            return Unmanaged<Seat>.fromOpaque(seat).takeUnretainedValue()
         }
 
         // MARK: Where threads meet

@@ -17,8 +17,12 @@
         package init(_ value: consuming Value) { atomic = Synchronization.Atomic(value) }
 
         // The same address for all accesses, and for the kernel.
-        private borrowing func willLoad() { withUnsafePointer(to: self) { Schedule.reach(.load($0)) } }
-        private borrowing func willChange() { withUnsafePointer(to: self) { Schedule.reach(.change($0)) } }
+        private borrowing func willLoad() {
+            if System.isTested { withUnsafePointer(to: self) { Schedule.reach(.load($0)) } }
+        }
+        private borrowing func willChange() {
+            if System.isTested { withUnsafePointer(to: self) { Schedule.reach(.change($0)) } }
+        }
 
         @usableFromInline
         package borrowing func load(ordering: AtomicLoadOrdering) -> Value {
