@@ -185,6 +185,7 @@ extension Loop {
 
         // MARK: Item
 
+        override var actsWithoutHandler: Bool { true }
         override var kind: String { "child process" }
 
         override var status: ItemStatus { .waits("process \(process)" + (group.isEnding ? ", asked to end" : "")) }

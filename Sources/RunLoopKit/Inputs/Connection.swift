@@ -352,6 +352,7 @@ extension Loop {
 
         // MARK: Item
 
+        override var actsWithoutHandler: Bool { true }
         override var kind: String { "connection \(descriptor)" }
 
         override var status: ItemStatus {

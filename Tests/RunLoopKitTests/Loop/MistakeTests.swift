@@ -44,7 +44,6 @@ import Testing
             let pipe = Pipe()
             let kinds: [@Sendable (_ label: String) throws -> Loop.Item] = [
                 { Loop.Timer(after: .seconds(1), label: $0) { _ in } },
-                { Loop.Timer(after: .seconds(1), label: $0) },  // Without a handler.
                 { Loop.Observer(.all, label: $0) { _, _ in } },
                 { Loop.Source0(label: $0) {} },
                 { Loop.Source0(schedule: { _, _ in }, label: $0) {} },
@@ -57,7 +56,13 @@ import Testing
                 { try Loop.FolderSource("/", label: $0) { _, _ in } },
                 { try Loop.Connection(owning: dup(pipe.fileHandleForReading.fileDescriptor), label: $0) { _, _ in } },
                 { try Loop.Listener(.tcp(.loopback, port: 0), label: $0) { _, _ in } },
+                // Without a handler.
+                { try Loop.ChildProcess("true", label: $0) },
+                { try Loop.Connection(owning: dup(pipe.fileHandleForReading.fileDescriptor), label: $0) },
             ]
+            // An `init` that throws may have made them.
+            _ = Loop.Timer(after: .seconds(1))
+            _ = try (Loop.FolderSource("/"), Loop.Listener(.tcp(.loopback, port: 0)))
             for (index, make) in kinds.enumerated() {
                 _ = try make("\(index)")
                 for mode in [Loop.Mode.default, .common] {

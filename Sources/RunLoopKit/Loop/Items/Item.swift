@@ -111,7 +111,10 @@ extension Loop {
             if let label { changeRareProperties { $0.label = label } }
         }
 
-        deinit { if !wasOffered, isValid { reportAsNeverAdded() } }
+        deinit { if !wasOffered, isValid, hasHandler || actsWithoutHandler { reportAsNeverAdded() } }
+
+        /// Whether the program waits for what an item does that has neither a loop nor a handler, such as a child.
+        var actsWithoutHandler: Bool { false }
 
         /// A subclass's `deinit` has run; its properties still exist.
         @inline(never)

@@ -9,8 +9,9 @@ extension Loop {
         /// An item was deallocated that was never added to a loop, and so has done nothing. Call
         /// ``Loop/Item/invalidate()`` on one that the program has made and does not need after all.
         ///
-        /// Reported, too, if the `init` of an object throws after it has made the item: a property's default value is
-        /// made before all else. Make the item behind what throws.
+        /// Reported, too, if the `init` of an object throws after it has made the item and set its handler: set
+        /// handlers behind what throws. An item without a handler is not reported, unless it is a
+        /// ``Loop/ChildProcess`` or a ``Loop/Connection``.
         case neverAdded(item: String)
         /// Swift concurrency lends a thread to tasks, and two seconds after its loop got an item or a block, no thread
         /// has run that loop. An example is ``Loop/current`` in a task, which is a limiter's default.
