@@ -47,6 +47,13 @@ import Testing
         #expect(program.lines == ["body ends", "nested run: stopped", "returned"])
     }
 
+    @Test("A run of the main loop can end when nothing is left")
+    func untilFinished() throws {
+        let program = try run("until finished")
+        #expect(program.status == 0)
+        #expect(program.lines == ["timer", "job", "block", "finished", "finished", "stopped"])
+    }
+
     @Test("One program may follow another")
     func twice() throws {
         let program = try run("twice")

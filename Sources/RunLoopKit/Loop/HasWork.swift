@@ -19,6 +19,13 @@ extension Loop {
 
     @inline(never)
     private func hasAnythingToWaitForSlowly(in mode: ModeState) -> Bool {
-        hasBlock(for: mode) || !mode.isEmpty || servesMainQueue(in: mode)
+        hasItemOrBlock(in: mode) || servesMainQueue(in: mode)
+    }
+
+    private func hasItemOrBlock(in mode: ModeState) -> Bool { hasBlock(for: mode) || !mode.isEmpty }
+
+    /// The opposite, but for what the main queue may get later. Called without the lock.
+    func isNothingLeft(in mode: ModeState) -> Bool {
+        !lock.withLock { hasItemOrBlock(in: mode) } && !hasJobOfMainQueue(in: mode)
     }
 }

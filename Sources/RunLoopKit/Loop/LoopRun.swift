@@ -8,7 +8,7 @@ extension Loop {
     /// - *Nothing in the mode:* it returns at once, which may be reported as ``Loop/Mistake/emptyRun(mode:others:)``. A
     ///   ``Loop/PortSource`` in the mode keeps a run going, as in every ``LoopThread``.
     /// - *On ``Loop/main``* a run never finishes for lack of work, since it serves the main queue (except in programs
-    ///   without libdispatch). Call ``Loop/stop()``, or give a limit with
+    ///   without libdispatch). Call ``Loop/stop()``; or ``Loop/runUntilFinished(in:)``; or give a limit with
     ///   ``Loop/run(mode:for:returnAfterSourceHandled:)``.
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
@@ -19,6 +19,29 @@ extension Loop {
             case .timedOut, .handledSource: continue
             }
         }
+    }
+
+    /// Runs the loop in a mode until nothing is left there, even on ``Loop/main``, where ``Loop/run()`` goes on for
+    /// what the main queue may get. So a program ends as Node's programs do, and as `uv_run` returns.
+    ///
+    /// It runs the jobs of the main queue as every run of ``Loop/main`` does. It ends when the mode has neither a
+    /// source nor a timer, and no block and no job is ready.
+    ///
+    /// *Of tasks it knows nothing.* One that waits, or comes from another thread, does not keep it going. A program
+    /// that waits for its tasks is the body of ``Loop/runMain(_:)``.
+    ///
+    /// - Parameter mode: A common mode, such as the default one, to serve the main queue.
+    /// - Returns: `finished`; or `stopped`, if a stop came first.
+    /// - Precondition: Called on the loop's own thread; traps elsewhere.
+    @discardableResult
+    public func runUntilFinished(in mode: Mode = .default) -> RunResult {
+        var isFinished = false
+        let result = run(mode, false, .limit(.forever)) {
+            innermostRun!.condition = .nothingIsLeft
+            isFinished = isNothingLeft(in: innermostRun!.mode)
+            return isFinished
+        }
+        return isFinished ? .finished : result
     }
 
     /// Runs the loop in a mode: calls the entry observers, makes passes until there is a reason to return, and calls
@@ -98,7 +121,7 @@ extension Loop {
     /// reasons.
     func run(_ mode: Mode, unless isOver: () -> Bool) -> RunResult {
         run(mode, false, .limit(.forever)) {
-            innermostRun!.hasCondition = true
+            innermostRun!.condition = .ofCaller
             return isOver()
         }
     }

@@ -25,12 +25,12 @@ extension Loop {
         let mode = run.mode
         guard beginPass(of: run) else { return result(of: run, hasHandledSource: false) }
         // The condition was asked before the pass, and 3.1 may change it.
-        if run.hasCondition { run.seenWakeUps = waker.takenWakeUps }
+        if run.condition != .none { run.seenWakeUps = waker.takenWakeUps }
         if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
         }
-        if !run.hasCondition { run.seenWakeUps = waker.takenWakeUps }
+        if run.condition == .none { run.seenWakeUps = waker.takenWakeUps }
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4

@@ -43,8 +43,16 @@ package final class Run {
     /// Set after the entry observers have been called: a duration counts from then.
     @exclusivity(unchecked) var limit = Limit.onePass
 
-    /// Whether the run also ends by a condition of its caller's, which it asks before each pass.
-    @exclusivity(unchecked) var hasCondition = false
+    /// What else ends a run, and is asked before each pass.
+    enum Condition {
+        case none
+        /// Something that a wake-up follows.
+        case ofCaller
+        /// Also asked before the run would sleep: nothing would end that sleep.
+        case nothingIsLeft
+    }
+
+    @exclusivity(unchecked) var condition = Condition.none
 
     /// Whether the run ignores wake-ups: from the end of its wait until its next pass, which looks at all work.
     @exclusivity(unchecked) var ignoresWakeUps = false
@@ -82,7 +90,7 @@ package final class Run {
         self.outlivesClosing = outlivesClosing
         self.stopFlagBelow = stopFlagBelow
         limit = .onePass
-        hasCondition = false
+        condition = .none
         ignoresWakeUps = false
         handlerKnowsOfClosing = false
         skipsMainQueueStep = true

@@ -135,12 +135,18 @@ extension Loop {
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
     func mustLookAgain(insteadOfSleepIn run: Run) -> Bool {
-        isStopped || run.seenWakeUps != waker.takenWakeUps && mustLookAgainSlowly(of: run)
+        isStopped
+            || (run.seenWakeUps != waker.takenWakeUps || run.condition == .nothingIsLeft)
+                && mustLookAgainSlowly(of: run)
     }
 
     @inline(never)
     private func mustLookAgainSlowly(of run: Run) -> Bool {
-        run.hasCondition || lock.withLock { hasPostedWork(for: run.mode) }
+        switch run.condition {
+        case .ofCaller: true
+        case .none: lock.withLock { hasPostedWork(for: run.mode) }
+        case .nothingIsLeft: lock.withLock { hasPostedWork(for: run.mode) } || isNothingLeft(in: run.mode)
+        }
     }
 
     @inline(__always)

@@ -99,6 +99,27 @@ case "stop":
     }
     say("returned")
 
+case "until finished":
+    Loop.main.add(
+        Loop.Timer(after: .milliseconds(1)) { _ in
+            say("timer")
+            DispatchQueue.main.async {
+                say("job")
+                Loop.main.perform { say("block") }
+            }
+        })
+    say("\(Loop.main.runUntilFinished())")
+
+    // A block takes the last item away; a mode that is not common has no jobs.
+    let last = Loop.Timer(after: .seconds(3600)) { _ in }
+    Loop.main.add(last, in: "other")
+    Loop.main.perform(in: "other") { last.invalidate() }
+    say("\(Loop.main.runUntilFinished(in: "other"))")
+
+    Loop.main.add(try Loop.PortSource { _ in })
+    DispatchQueue.main.async { Loop.main.stop() }
+    say("\(Loop.main.runUntilFinished())")
+
 case "nested":
     let heard = Heard()
     Loop.runMain {

@@ -79,6 +79,9 @@ extension Loop {
     @inline(never)
     func isMainQueueReady(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isKnownToBeReady }
 
+    /// Whether a job waits that a run in this mode would run.
+    func hasJobOfMainQueue(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isReady }
+
     /// Handles an edge of the queue's eventfd: whether the queue is ready to be drained in this mode. With `takes`,
     /// consumes the readiness, for a caller that drains the queue now.
     func hasMainQueueEdge(in mode: ModeState, takes: Bool) -> Bool {
