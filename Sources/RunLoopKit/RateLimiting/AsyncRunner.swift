@@ -43,6 +43,8 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     private var isOver = false
     private var running: Running?
     private var queued: [Call] = []
+    /// How many actions have ended, whose calls are being answered.
+    private var answering = 0
 
     /// - Parameter taskExecutor: Preferred by the tasks of the actions; nil for none.
     init(
@@ -155,6 +157,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     /// Records the end of an action. The queued calls wait until those of the action are answered.
     private func hasEnded(_ run: AsyncRun) {
         let ended = lock.withLock { () -> Running? in
+            answering += 1
             // Another one may have started beside it.
             guard running?.run === run else { return nil }
             return running.take()
@@ -162,11 +165,12 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         withExtendedLifetime(ended) {}
     }
 
-    /// Begins the action of the queued calls, unless another one has begun meanwhile.
+    /// Begins the action of the queued calls, unless another one runs, or has ended and its calls are being answered.
     private func launchQueued() {
         let next = lock.withLock {
+            answering -= 1
             // The queue is empty after the limiter was invalidated.
-            running == nil && !queued.isEmpty ? begin(exchange(&queued, with: [])) : nil
+            return running == nil && answering == 0 && !queued.isEmpty ? begin(exchange(&queued, with: [])) : nil
         }
         if let next { launch(next) }
     }
