@@ -58,7 +58,12 @@ extension Loop {
         /// How many connections `end()` accepts at most. The kernel lets one more wait than the backlog.
         private let longestQueue: Int
 
-        private let number: Descriptor
+        /// The number of the socket's descriptor, for its options. Once the listener is invalid, another file may have
+        /// it.
+        ///
+        /// Workers that are forked accept from the same socket, each by a listener of its own: in the child,
+        /// `Loop.Listener(owning: dup(listener.descriptor))`.
+        public let descriptor: Int32
 
         /// The file of a Unix socket that the listener has bound.
         private let socketFile: System.SocketFile?
@@ -138,7 +143,7 @@ extension Loop {
             _ number: Descriptor, _ backlog: Int, _ socketFile: System.SocketFile?, _ place: Place, _ label: String?,
             _ handler: Handler?
         ) {
-            self.number = number
+            descriptor = number
             longestQueue = min(max(Self.defaultBacklog, backlog), 65_535) + 1
             self.socketFile = socketFile
             socket = OwnedDescriptor(number)
@@ -258,7 +263,7 @@ extension Loop {
 
         var watches: [Watch] {
             let isWatched = itemLock.withLock { accepts && pause == nil }
-            return [Watch(descriptor: number, events: isWatched ? .read : nil, mayBeMissing: true)]
+            return [Watch(descriptor: descriptor, events: isWatched ? .read : nil, mayBeMissing: true)]
         }
 
         /// An earlier call, or one in a nested run, may have accepted all; or another process that has the socket.
@@ -276,7 +281,7 @@ extension Loop {
 
         // MARK: Item
 
-        override var kind: String { "listener at \(address.map { "\($0)" } ?? "descriptor \(number)")" }
+        override var kind: String { "listener at \(address.map { "\($0)" } ?? "descriptor \(descriptor)")" }
 
         override var status: ItemStatus {
             let (isOff, isPaused) = itemLock.withLock { (!accepts, pause != nil) }

@@ -370,6 +370,33 @@ import Testing
         #expect(isOpen(ends.reader))
     }
 
+    /// As workers do that are forked.
+    @Test("Listeners of one socket share its connections, and it listens as long as one of them does")
+    func sharedSocket() throws {
+        try onThreadOfItsOwn {
+            let accepted = Log<Int>()
+            let first = try Listener(.tcp(.loopback, port: 0)) { _, connection in
+                accepted.add(1)
+                connection.invalidate()
+                Loop.current.stop()
+            }
+            let second = try Listener(owning: dup(first.descriptor)) { _, connection in
+                accepted.add(2)
+                connection.invalidate()
+                Loop.current.stop()
+            }
+            #expect(second.address == first.address && second.descriptor != first.descriptor)
+            for listener in [first, second] {
+                Loop.current.add(listener)
+                let client = try Connection(connectingTo: #require(first.address)) { _, _ in }
+                Loop.current.run()
+                client.invalidate()
+                listener.invalidate()
+            }
+            #expect(accepted.entries == [1, 2])
+        }
+    }
+
     @Test("A handler of an actor has its state")
     func isolated() async throws {
         let server = try Server()
