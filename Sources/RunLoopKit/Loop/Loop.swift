@@ -156,7 +156,7 @@ public final class Loop: @unchecked Sendable {
         jobs = JobQueue(of: waker)
         self.threadName = threadName?.printable ?? (owner == .initial ? "main" : System.threadName.printable)
         defaultState = ModeState(
-            .default, isCommon: true, waker: waker, isVirtual: clock.isVirtual,
+            .default, isCommon: true, waker: waker, isVirtual: clock.isVirtual, threadOfLoop: owner,
             takesMainActor: isOfInitialThread || clock.isVirtual)
         // Only the loop runs its blocks, so it is alive then, without a retain.
         let alive = Unmanaged.passUnretained(self)

@@ -4,6 +4,17 @@
 extension Loop.Item {
     /// Invalidates the item, and wakes the loops of modes that it leaves empty.
     func retire() { invalidateLeavingModes().wakeIfEmpty() }
+
+    /// Wakes the loops of the item's modes in which nothing keeps a run going.
+    @inline(never)
+    func wakeLoopIfEmpty() {
+        itemLock.lock()
+        // Nearly always. Without the loop it takes 60 instructions instead of 400.
+        let isHere =
+            firstModeWhileLocked == nil || withFirstModeWhileLocked { $0.threadOfLoop == ThreadLoops.currentID }
+        itemLock.unlock()
+        if !isHere { currentModes.wakeIfEmpty() }
+    }
 }
 
 extension Loop {

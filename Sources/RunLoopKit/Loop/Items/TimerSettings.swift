@@ -31,7 +31,7 @@ extension Loop.Timer {
                 if asked == TimerHeap.never { return time = asked }
                 fireTime = .at(requested(asked, notBefore: clock.nanoseconds(timeBase)))
             }
-            if newValue == nil, waitsAfterCall { currentModes.wakeIfEmpty() }
+            if newValue == nil, waitsAfterCall { wakeLoopIfEmpty() }
         }
     }
 

@@ -48,7 +48,8 @@ extension Loop {
 
     private func makeState(_ mode: Mode, isCommon: Bool) -> ModeState {
         let state = ModeState(
-            mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual, takesMainActor: takesMainActor)
+            mode, isCommon: isCommon, waker: waker, isVirtual: clock.isVirtual, threadOfLoop: owner,
+            takesMainActor: takesMainActor)
         state.loop = self
         return state
     }

@@ -30,6 +30,7 @@ final class ModeState {
     /// The loop's waker, stored here so that a source can wake its loops without references to them.
     let waker: Waker
     let isVirtual: Bool
+    let threadOfLoop: ThreadID
 
     /// That of the loop.
     let takesMainActor: Bool
@@ -108,10 +109,13 @@ final class ModeState {
     @inline(__always)
     func keep(_ run: consuming Run) { if isOpen { endedRun = consume run } }
 
-    init(_ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool, takesMainActor: Bool) {
+    init(
+        _ mode: Loop.Mode, isCommon: Bool, waker: Waker, isVirtual: Bool, threadOfLoop: ThreadID, takesMainActor: Bool
+    ) {
         self.mode = mode
         self.waker = waker
         self.isVirtual = isVirtual
+        self.threadOfLoop = threadOfLoop
         self.takesMainActor = takesMainActor
         edgeNote = EdgeNote(waker)
         self.isCommon = isCommon
