@@ -191,18 +191,14 @@ struct ExitedThreadTests {
         thread.join()
     }
 
-    @Test("A timer or an observer whose handler exits is called in another loop", arguments: ["timer", "observer"])
-    func laterLoop(kind: String) throws {
+    @Test("A timer whose handler exits is called in another loop")
+    func laterLoop() throws {
         let (calls, isCalledAgain) = (Count(), Gate())
-        let handler: @Sendable () -> Void = {
+        let item = Loop.Timer(every: .milliseconds(1)) { _ in
             calls.up()
             if calls.value == 1 { exitThread() }
             isCalledAgain.open()
         }
-        let item: Loop.Item =
-            kind == "timer"
-            ? Loop.Timer(every: .milliseconds(1)) { _ in handler() }
-            : Loop.Observer(.beforeSources) { _, _ in handler() }
         let (first, second) = (try LoopThread(name: "first"), try LoopThread(name: "second"))
         first.loop.add(item)
         first.loop.wakeUp()
@@ -213,6 +209,15 @@ struct ExitedThreadTests {
         item.invalidate()
         second.stop()
         second.join()
+    }
+
+    @Test("A timer that is called once, and whose handler exits, is over")
+    func calledOnce() throws {
+        let timer = Loop.Timer(after: .zero) { _ in exitThread() }
+        let thread = try LoopThread(name: "leaving")
+        thread.loop.add(timer)
+        thread.join()
+        #expect(!timer.isValid)
     }
 
     // MARK: Hosted loops

@@ -110,9 +110,6 @@ extension Loop {
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
 
-        /// A thread that exits in the handler does not return from it.
-        override func loopHasEnded() { if hasHandler { firing.store(false, ordering: .relaxed) } }
-
         override func releaseHandlers() { releaseUnlocked { handler.take() } }
     }
 }

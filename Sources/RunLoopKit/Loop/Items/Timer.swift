@@ -367,8 +367,11 @@ extension Loop {
         /// The heaps have had the timer as one that is not due.
         override func hasGotHandler() { change { _ in } }
 
-        /// A thread that exits in the handler does not return from it.
-        override func loopHasEnded() { if hasHandler { firing.store(false, ordering: .relaxed) } }
+        /// The thread has exited in the handler. Called without any lock.
+        func handlerNeverReturns() {
+            if afterCall == .ends { invalidate() }
+            change { _ in firing.store(false, ordering: .relaxed) }
+        }
 
         /// Not by `releaseUnlocked`, which is generic and so allocates a closure around the handler.
         override func releaseHandlers() {

@@ -25,6 +25,8 @@ extension Loop {
         /// Items that have left all modes by name are among them: the loop may have their last references.
         var commonItems: [Item] = []
         var blocks: [PostedBlock] = []
+        /// Those whose handlers the thread was calling when it exited.
+        var firingTimers: [Timer] = []
         var endHandlers: [EndHandler] = []
         var endListeners: [EndListener] = []
 
@@ -45,6 +47,7 @@ extension Loop {
             for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
             item.notifyEnd(of: self)
         }
+        for timer in estate.firingTimers { timer.handlerNeverReturns() }
         callEndHandlers(estate, tellingSources)
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate = Estate()
@@ -75,6 +78,7 @@ extension Loop {
         // A thread that exited inside a block has left the others of its batch, which were posted first.
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
+        if let innermostRun { estate.firingTimers = innermostRun.stack.compactMap(\.firing) }
         estate.endHandlers = takeEndHandlers(last: false)
         estate.endListeners = endListeners.takeAll()
         if let commonMembership {
