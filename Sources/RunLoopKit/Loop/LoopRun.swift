@@ -27,21 +27,27 @@ extension Loop {
     /// It runs the jobs of the main queue as every run of ``Loop/main`` does. It ends when the mode has neither a
     /// source nor a timer, and no block and no job is ready.
     ///
-    /// *Of tasks it knows nothing.* One that waits, or comes from another thread, does not keep it going. A program
-    /// that waits for its tasks is the body of ``Loop/runMain(_:)``.
+    /// - *Of tasks it knows nothing:* it ends while a task waits, or is on its way from another thread, unless what the
+    ///   task waits for is in the mode, such as a timer. A program that waits for its tasks is the body of
+    ///   ``Loop/runMain(_:)``.
+    /// - *Another thread* that removes the last item does not end the sleep: call ``Loop/wakeUp()``.
+    /// - *On a ``LoopThread``* only a stop ends it in common modes, which have the port that keeps the thread alive.
+    /// - *Inside a handler,* the timer or source that calls it is left, if it is in the mode.
     ///
     /// - Parameter mode: A common mode, such as the default one, to serve the main queue.
     /// - Returns: `finished`; or `stopped`, if a stop came first.
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     @discardableResult
     public func runUntilFinished(in mode: Mode = .default) -> RunResult {
-        var isFinished = false
-        let result = run(mode, false, .limit(.forever)) {
-            innermostRun!.condition = .nothingIsLeft
-            isFinished = isNothingLeft(in: innermostRun!.mode)
-            return isFinished
+        requireOwnThread("runUntilFinished(in:)")
+        // On a main loop that has not run yet, only the run finds the main queue.
+        guard isMain || lock.withLock({ existingState(for: mode).map(hasAnythingToWaitFor) ?? false }) else {
+            return .finished
         }
-        return isFinished ? .finished : result
+        return run(mode, false, .limit(.forever)) {
+            innermostRun!.condition = .nothingIsLeft
+            return isNothingLeft(in: innermostRun!.mode)
+        }
     }
 
     /// Runs the loop in a mode: calls the entry observers, makes passes until there is a reason to return, and calls
@@ -208,7 +214,7 @@ extension Loop {
         notify(.entry, in: mode)  // 1
         run.limit = time.limit(on: clock)
         var result: RunResult? = isStopped ? .stopped : nil  // 2
-        while result == nil { result = isOver() ? .stopped : pass(run) }  // 3
+        while result == nil { result = isOver() ? run.condition.result : pass(run) }  // 3
         notify(.exit, in: mode)  // 4
         return (result!, isEndedByClosing)
     }

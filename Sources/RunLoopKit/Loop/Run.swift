@@ -50,6 +50,8 @@ package final class Run {
         case ofCaller
         /// Also asked before the run would sleep: nothing would end that sleep.
         case nothingIsLeft
+
+        var result: Loop.RunResult { self == .nothingIsLeft ? .finished : .stopped }
     }
 
     @exclusivity(unchecked) var condition = Condition.none

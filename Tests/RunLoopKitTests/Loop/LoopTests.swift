@@ -304,6 +304,22 @@ import Testing
         #expect(clock.now.nanoseconds == 4_000_000_000)
     }
 
+    @Test("A run until nothing is left teaches its caller nothing of a closing")
+    func untilFinishedWhileClosing() throws {
+        let thread = try LoopThread(name: "closing")
+        let results = Log<Loop.RunResult>()
+        thread.perform {
+            let loop = Loop.current
+            loop.add(Loop.Observer(.exit) { _, _ in thread.stop() }, in: "m")
+            loop.add(try! Loop.PortSource { _ in }, in: "n")
+            loop.perform(in: "m") {}
+            results.add(loop.runUntilFinished(in: "m"))
+            results.add(loop.run(mode: "n", until: .distantFuture))
+        }
+        thread.join()
+        #expect(results.entries == [.finished, .stopped])
+    }
+
     @Test("A block can be withdrawn inside a drain")
     func withdrawnInADrain() throws {
         let (loop, _) = Loop.inVirtualTime()
