@@ -17,7 +17,7 @@ extension Loop {
     /// connection.send(Array("hello".utf8))
     /// ```
     ///
-    /// A ``Listener`` makes the connections of a server.
+    /// A ``Listener`` makes the connections of a server. A ``ConnectionSet`` ends them together.
     ///
     /// - *Receiving:* the connection reads, 64 KiB at most in each pass, and calls the handler with the bytes. What
     ///   arrives while it has no handler, or is in no loop, waits in the kernel. So does what arrives while
@@ -98,8 +98,8 @@ extension Loop {
         /// Nil before it is set, after the last event, and once the connection is invalid.
         @exclusivity(unchecked) private var handler: Handler?
 
-        /// Ends the period of `end(within:)`.
-        @exclusivity(unchecked) var endTimer: Timer?
+        /// What the end concerns besides the handler. Nil of most connections, and once the connection is invalid.
+        @exclusivity(unchecked) var ending: Ending?
 
         /// As those of `FileDescriptorSource`.
         @exclusivity(unchecked) private var calls = ReadingCalls()
@@ -178,7 +178,7 @@ extension Loop {
             if handler == nil { waitForHandler() }
         }
 
-        deinit { endTimer?.invalidate() }
+        deinit { ending?.timer?.invalidate() }
 
         /// Sets what the loop calls, from the next event on. Without a handler the connection receives nothing, and
         /// sends only what the kernel has room for at once. ``Loop/Item`` has the rules.
@@ -339,14 +339,21 @@ extension Loop {
         func close(_ error: LoopError?) -> Int {
             // In one step: a handler that is set later finds the connection invalid.
             var last: Handler?
+            var stays: EndingStays?
             let isTaken = invalidate {
                 last = self.handler.take()
+                if last != nil, let ending { stays = ending.takeStays() }
                 return last != nil
             }
             guard isTaken, let last else { return 0 }
             // The timer of a period has no actor.
             requireActor(on: .current)
-            last(self, .closed(error))
+            if let stays {
+                ThreadLoops.current.run(stays) { last(self, .closed(error)) }
+                stays.end()
+            } else {
+                last(self, .closed(error))
+            }
             return 1
         }
 
@@ -371,12 +378,15 @@ extension Loop {
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }
+        override func loopHasEnded() { leaveSets() }
 
         override func releaseHandlers() {
-            let (handler, timer, number) = itemLock.withLock { (self.handler.take(), endTimer.take(), polled.take()) }
+            let (handler, ending, number) = itemLock.withLock {
+                (self.handler.take(), self.ending.take(), polled.take())
+            }
             let released = stateLock.withLock { state.close() }
             withExtendedLifetime((handler, number, released)) {}
-            timer?.invalidate()
+            ending?.end()
         }
     }
 }

@@ -13,6 +13,8 @@ extension Loop.Connection {
     /// - *A second call:* of the two periods the one counts that ends first.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
+    /// A ``Loop/ConnectionSet`` ends many, and says when the last is closed.
+    ///
     /// - Parameter period: How long to wait.
     /// - Returns: Whether the connection is in a loop. If false, it ends as by ``end()``, without a limit: add it
     ///   first.
@@ -25,13 +27,13 @@ extension Loop.Connection {
         guard period < Loop.Instant.distantFuture.nanoseconds else { return true }
         var isNew = false
         let timer = itemLock.withLock {
-            if let endTimer { return endTimer }
+            if let timer = ending?.timer { return timer }
             isNew = true
             let id = ObjectIdentifier(loop)
             let timer = Loop.Timer(after: .nanoseconds(period), label: "end of the \(kind)") { [weak self] _ in
                 self?.periodIsOver(in: id)
             }
-            endTimer = timer
+            makeEnding().timer = timer
             return timer
         }
         if isNew {
@@ -49,5 +51,71 @@ extension Loop.Connection {
         let isHere = currentModes.contains { $0.loop.map { ObjectIdentifier($0) } == loop }
         if let error = expire(), isHere, close(error) > 0 { return }
         invalidate()
+    }
+
+    // MARK: Sets
+
+    /// What the end of a connection concerns besides its handler. Guarded by the connection's lock.
+    final class Ending {
+        /// Ends the period of `end(within:)`.
+        @exclusivity(unchecked) fileprivate(set) var timer: Loop.Timer?
+
+        /// In the sets that have the connection.
+        @exclusivity(unchecked) fileprivate var stays: [ConnectionStay] = []
+
+        /// Takes out the stays, for the caller to end without the lock.
+        func takeStays() -> EndingStays? {
+            stays.isEmpty ? nil : EndingStays(exchange(&stays, with: []))
+        }
+
+        /// The connection is invalid, and its handler is released.
+        func end() {
+            timer?.invalidate()
+            stays = []
+        }
+    }
+
+    /// Called with the lock held, while the connection is valid.
+    private func makeEnding() -> Ending {
+        itemLock.assertHeld()
+        if let ending { return ending }
+        let new = Ending()
+        ending = new
+        return new
+    }
+
+    /// What has come of an insertion into a set.
+    enum Joining {
+        case joined
+        /// The connection is invalid.
+        case isOver
+        /// The set is ending.
+        case isLate
+    }
+
+    /// Joins a set, which it leaves when it is closed.
+    func join(_ members: ConnectionMembers) -> Joining {
+        itemLock.withLock {
+            guard isValid else { return .isOver }
+            if let ending, ending.stays.contains(where: { $0.members === members }) {
+                return members.isEnding ? .isLate : .joined
+            }
+            guard let stay = members.insert(self) else { return .isLate }
+            makeEnding().stays.append(stay)
+            return .joined
+        }
+    }
+
+    /// As `end(within:)`. A connection that is in no loop is invalidated, since no loop would end it.
+    func endOrInvalidate(within period: Duration) {
+        if !end(within: period) { invalidate() }
+    }
+
+    /// Its loop has ended: no set keeps it open any more, and one that is ending closes it.
+    func leaveSets() {
+        let stays = itemLock.withLock { isInModeWhileLocked ? nil : ending?.takeStays() }
+        guard let stays else { return }
+        if stays.areEnding { invalidate() }
+        stays.end()
     }
 }

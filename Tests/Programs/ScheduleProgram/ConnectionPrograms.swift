@@ -95,6 +95,11 @@
                 play.require(events.closed == 1, "The end was reported \(events.closed) times.")
             }
         },
+        Program("a set of connections: an insertion against an end") { play in play.insertsAgainstAnEnd() },
+        Program("a set of connections: the last close against an end") { play in play.closesAgainstAnEnd() },
+        Program("a set of connections: an insertion against an invalidation") { play in
+            play.insertsAgainstAnInvalidation()
+        },
         Program("a connection: bytes against an invalidation") { play in
             play.keepsDescriptors()
             play.thread {
@@ -291,6 +296,89 @@
                 let time = begin.duration(to: loop.now)
                 require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
                 require(events.closed == 1, "The end was reported \(events.closed) times.")
+                _ = clinux_close(ends.peers)
+            }
+        }
+
+        /// A connection is inserted while another thread ends the set, which has one already.
+        fileprivate func insertsAgainstAnEnd() {
+            keepsDescriptors()
+            thread { [self] in
+                let pairs = [Ends(), Ends()]
+                let events = [Events(self, capture()), Events(self, capture())]
+                let loop = Loop.current
+                let connections = Loop.ConnectionSet()
+                let made = pairs.indices.map { index in
+                    try! Loop.Connection(owning: pairs[index].mine) { events[index].note($1) }
+                }
+                for connection in made { loop.add(connection, in: .default) }
+                require(connections.insert(made[0]), "The first one is not taken.")
+                let (ended, captured) = (Shared(0), capture())
+                let caller = start {
+                    connections.end(within: .seconds(10)) {
+                        captured.value += 1
+                        ended.value = events.reduce(0) { $0 + $1.closed }
+                    }
+                }
+                let isTaken = connections.insert(made[1])
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                System.join(caller)
+                let time = begin.duration(to: loop.now)
+                require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
+                require(events.allSatisfy { $0.closed == 1 }, "An end was not reported once.")
+                require(captured.value == 1, "The end of the set was reported \(captured.value) times.")
+                require(ended.value >= (isTaken ? 2 : 1), "The end of the set came before that of its connections.")
+                require(connections.isEmpty && !connections.insert(made[1]), "The set takes connections.")
+                for pair in pairs { _ = clinux_close(pair.peers) }
+            }
+        }
+
+        /// The peer of the only connection closes while two threads end the set.
+        fileprivate func closesAgainstAnEnd() {
+            keepsDescriptors()
+            thread { [self] in
+                let ends = Ends()
+                let events = Events(self, capture())
+                let loop = Loop.current
+                let connections = Loop.ConnectionSet()
+                let connection = try! Loop.Connection(owning: ends.mine) { connection, event in
+                    events.note(event)
+                    if event == .peerFinished { connection.end() }
+                }
+                loop.add(connection, in: .default)
+                connections.insert(connection)
+                let captured = capture()
+                let callers = (0..<2).map { _ in
+                    start {
+                        connections.end(within: .seconds(10)) { [self] in
+                            captured.value += 1
+                            require(events.closed == 1 && connections.isEmpty, "The set has ended too soon.")
+                        }
+                    }
+                }
+                _ = clinux_close(ends.peers)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for caller in callers { System.join(caller) }
+                require(result == .finished, "The run returned \(result).")
+                require(captured.value == 2, "The end was reported \(captured.value) times.")
+            }
+        }
+
+        /// A connection's loop ends, while one thread inserts the connection and another invalidates it.
+        fileprivate func insertsAgainstAnInvalidation() {
+            keepsDescriptors()
+            thread { [self] in
+                let ends = Ends()
+                let connections = Loop.ConnectionSet()
+                let captured = capture()
+                let connection = try! Loop.Connection(owning: ends.mine) { _, _ in captured.value += 1 }
+                let loop = Loop(clock: VirtualClock())
+                loop.add(connection, in: .default)
+                let threads = [start { connections.insert(connection) }, start { connection.invalidate() }]
+                loop.end()
+                for thread in threads { System.join(thread) }
+                require(connections.isEmpty && connections.connections.isEmpty, "A connection is left.")
                 _ = clinux_close(ends.peers)
             }
         }

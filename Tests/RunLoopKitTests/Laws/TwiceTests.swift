@@ -282,6 +282,27 @@ import Testing
             log.add("\(loop.run(mode: .default, for: .seconds(5)))")
             return log.entries
         },
+        Case("end", "a set of connections") { times in
+            let (loop, clock) = Loop.inVirtualTime()
+            let (log, ends, connections) = (Log<String>(), Ends.sockets(), Loop.ConnectionSet())
+            let connection = try Loop.Connection(owning: ends.reader) { _, event in
+                log.add("\(event) after \(clock.now.nanoseconds)")
+            }
+            ends.isReaderClosed = true
+            loop.add(connection)
+            connections.insert(connection)
+            for _ in 0..<times { connections.end(within: .seconds(2)) }
+            log.add("\(loop.run(mode: .default, for: .seconds(5))), \(connections.count) are left")
+            return log.entries
+        },
+        Case("insert", "a connection into a set") { times in
+            let (ends, connections) = (Ends.sockets(), Loop.ConnectionSet())
+            let connection = try Loop.Connection(owning: ends.reader) { _, _ in }
+            ends.isReaderClosed = true
+            for _ in 0..<times { connections.insert(connection) }
+            defer { connection.invalidate() }
+            return ["\(connections.count), \(connections.connections.count)"]
+        },
         Case("finishSending") { times in
             let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
             let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }

@@ -78,7 +78,7 @@ final class ExtremeProgram {
         case 7, 8: useLimiter()
         case 9: useRules()
         case 10: if isHeads { useState() } else { useQuota() }
-        case 11 where isHeads: [endChild, endConnection, superviseChild][dice(3)]()
+        case 11 where isHeads: [endChild, endConnection, endConnections, superviseChild][dice(4)]()
         default:
             loop.spinDuration = duration
             loop.spinDuration = .zero
@@ -280,6 +280,22 @@ final class ExtremeProgram {
         connection.send([1])
         for _ in 0...dice(3) { connection.end(within: duration) }
         others += [connection, ends] as [Any]
+    }
+
+    /// With others that come before and after the end.
+    private func endConnections() {
+        let connections = Loop.ConnectionSet()
+        for _ in 0..<4 {
+            let ends = Ends.sockets()
+            guard let connection = try? Loop.Connection(owning: ends.reader, handler: { _, _ in }) else { return }
+            ends.isReaderClosed = true
+            if isHeads { loop.add(connection) }
+            connections.insert(connection)
+            if isHeads { connections.end(within: duration) {} }
+            if isHeads { moveTime() }
+            others += [connection, ends] as [Any]
+        }
+        others.append(connections)
     }
 
     /// The rules alone, whose times are numbers. They must not decrease.

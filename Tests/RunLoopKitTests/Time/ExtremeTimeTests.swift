@@ -75,9 +75,9 @@ import Testing
     @Test("The law knows every public declaration that takes a time")
     func declarations() throws {
         let known = [
-            "Activities": 1, "AsyncLimiter": 3, "Backoff": 1, "ChildProcessEnd": 2, "ConnectionEnd": 1, "Debounce": 4,
-            "DeprecatedHosting": 1,
-            "DurationHistogram": 2, "Instant": 7,
+            "Activities": 1, "AsyncLimiter": 3, "Backoff": 1, "ChildProcessEnd": 2, "ConnectionEnd": 1,
+            "ConnectionSet": 1,
+            "Debounce": 4, "DeprecatedHosting": 1, "DurationHistogram": 2, "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
             "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
             "LoopThreadPool": 3,

@@ -1,0 +1,283 @@
+extension Loop {
+    /// The connections of a server: to count them, to send to all, and to end them together. Any thread may use it, and
+    /// the connections may be in different loops.
+    ///
+    /// ```swift
+    /// let connections = Loop.ConnectionSet()
+    /// let listener = try Loop.Listener(.tcp(.loopback, port: 7007)) { _, connection in
+    ///     connection.setHandler { connection, event in
+    ///         if case .received(let bytes) = event { connection.send(bytes) }
+    ///         if event == .peerFinished { connection.end() }
+    ///     }
+    ///     Loop.current.add(connection, in: .common)
+    ///     connections.insert(connection)
+    /// }
+    /// Loop.current.add(listener, in: .common)
+    /// // … and at the end:
+    /// listener.end()
+    /// connections.end(within: .seconds(2)) { Loop.main.stop() }
+    /// ```
+    ///
+    /// The set retains a connection until that leaves it, by itself:
+    ///
+    /// - *Closed,* it leaves after its handler got ``Connection/Event/closed(_:)``. During that call it still counts.
+    /// - *Invalidated,* it leaves before ``Loop/Item/invalidate()`` returns.
+    /// - *When its loop ends,* the set no longer retains it. If nothing else does, it is closed then. After
+    ///   ``end(within:then:)`` it is closed in any case.
+    ///
+    /// A set that is released ends nothing: its connections live on as long as their loops, or the program, retain
+    /// them. An end that was begun goes on. A connection may be in several sets.
+    ///
+    /// CF: none. Node.js: `server.close()`; Go: the Shutdown of an HTTP server.
+    public final class ConnectionSet: @unchecked Sendable {
+        private let members = ConnectionMembers()
+
+        /// Makes an empty set. On any thread.
+        public init() {}
+
+        deinit { members.forget() }
+
+        /// Inserts a connection, until that is closed. From any thread. A connection that is in the set already counts
+        /// once.
+        ///
+        /// Add it to its loop first. After ``end(within:then:)`` it is not taken, and is ended in the same way, with
+        /// what is left of the period; nothing waits for it.
+        ///
+        /// - Returns: Whether the set has the connection. False if it is invalid, and after ``end(within:then:)``.
+        @discardableResult
+        public func insert(_ connection: Connection) -> Bool {
+            switch connection.join(members) {
+            case .joined: return true
+            case .isOver: return false
+            case .isLate:
+                let clock = connection.firstPlace?.loop.clock ?? .monotonic
+                connection.endOrInvalidate(within: members.periodLeft(on: clock))
+                return false
+            }
+        }
+
+        /// How many connections are in the set. From any thread.
+        public var count: Int { members.count }
+
+        /// Whether no connection is in the set. From any thread.
+        public var isEmpty: Bool { count == 0 }
+
+        /// The connections that are in the set at this moment, in any order. From any thread.
+        ///
+        /// ```swift
+        /// for connection in connections.connections { connection.send(line) }
+        /// ```
+        public var connections: [Connection] { members.connections }
+
+        /// Ends all connections, each by ``Connection/end(within:)``, and takes no more. From any thread.
+        ///
+        /// End the listeners first, each on its loop's thread: ``Listener/end()``. The loops of the connections must go
+        /// on, in modes that the connections are in.
+        ///
+        /// - *A connection in no loop* is invalidated: nothing would end it.
+        /// - *A second call:* of the two periods the one counts that ends first. Both closures are called.
+        ///
+        /// - Parameters:
+        ///   - period: How long to wait before a connection is closed, on the clock of its loop. Zero or less: it is
+        ///     closed as soon as its loop comes around. Beyond ``Loop/Instant/distantFuture``: as long as it takes.
+        ///   - completion: Called once, when the last connection has left the set; if there is none, before this
+        ///     returns. It is called on the thread that closes the last connection: on that of its loop as a rule, or
+        ///     inside the call that invalidates it, which may be this one. It may outlive the set.
+        public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
+            let connections = members.beginEnd(within: period, completion)
+            members.noteClocks(of: connections, within: period)
+            for connection in connections { connection.endOrInvalidate(within: period) }
+            members.completeIfOver()
+        }
+
+        /// Suspends until ``end(within:then:)`` was called and the set is empty. For any number of tasks, on any
+        /// thread, before that call or after it.
+        ///
+        /// - Throws: `CancellationError` when the task is cancelled before. The set and its connections go on.
+        public nonisolated(nonsending) func waitForEnd() async throws {
+            try Task.checkCancellation()
+            let promise = members.beginWaiting()
+            try await promise.value { [members] in members.endWaiting(for: promise) }
+        }
+    }
+}
+
+/// The connections of a set, and who waits for their end. Retained by the set, and by the stays of its connections.
+///
+/// | the set | then | and |
+/// |---|---|---|
+/// | is open | `insert`, `remove` | is open |
+/// | is open | `beginEnd` | is ending: it takes none |
+/// | is ending, with the last connection | `remove` | is over: who waits is told |
+/// | is released | `forget` | retains no connection, and counts them still |
+final class ConnectionMembers: @unchecked Sendable {
+    private struct Member {
+        /// Nil once the set is released.
+        var connection: Loop.Connection?
+        /// It lives: its deinit removes the member.
+        unowned(unsafe) let stay: ConnectionStay
+    }
+
+    /// When the period ends.
+    private struct Deadline {
+        let clock: LoopTime
+        var nanoseconds: Int64
+    }
+
+    private typealias Completion = @Sendable () -> Void
+
+    private let lock = Lock(.leaf)
+
+    // Guarded by `lock`, and exclusivity is unchecked for that.
+
+    /// Without gaps: the last one takes the place of one that leaves.
+    @exclusivity(unchecked) private var members: [Member] = []
+
+    /// Nil while the set is open.
+    @exclusivity(unchecked) private var period: Duration?
+
+    /// On the machine's clock, and on each virtual clock of a connection that was there.
+    @exclusivity(unchecked) private var deadlines: [Deadline] = []
+
+    @exclusivity(unchecked) private var completions: [Completion] = []
+    @exclusivity(unchecked) private var waiters: [Promise<Void>] = []
+
+    var count: Int { lock.withLock { members.count } }
+    var connections: [Loop.Connection] { lock.withLock { connectionsWhileLocked } }
+    var isEnding: Bool { lock.withLock { period != nil } }
+
+    private var connectionsWhileLocked: [Loop.Connection] { members.compactMap(\.connection) }
+
+    // MARK: Members
+
+    /// The lock of the connection is held. Returns nil if the set takes none.
+    func insert(_ connection: Loop.Connection) -> ConnectionStay? {
+        connection.itemLock.assertHeld()
+        return lock.withLock {
+            guard period == nil else { return nil }
+            let stay = ConnectionStay(in: self, at: members.count)
+            members.append(Member(connection: connection, stay: stay))
+            return stay
+        }
+    }
+
+    /// Called by the deinit of the stay.
+    fileprivate func remove(_ stay: ConnectionStay) {
+        let connection = lock.withLock {
+            let last = members.removeLast()
+            guard last.stay !== stay else { return last.connection }
+            last.stay.index = stay.index
+            return exchange(&members[stay.index], with: last).connection
+        }
+        // Without the lock: it may be the last reference.
+        withExtendedLifetime(connection) {}
+        completeIfOver()
+    }
+
+    /// The set is released.
+    func forget() {
+        let connections = lock.withLock {
+            defer { for index in members.indices { members[index].connection = nil } }
+            return connectionsWhileLocked
+        }
+        withExtendedLifetime(connections) {}
+    }
+
+    // MARK: The end
+
+    /// Takes no more connections. Returns those to end.
+    func beginEnd(within period: Duration, _ completion: (@Sendable () -> Void)?) -> [Loop.Connection] {
+        lock.withLock {
+            self.period = min(self.period ?? period, period)
+            if let completion { completions.append(completion) }
+            return connectionsWhileLocked
+        }
+    }
+
+    /// Notes when the period ends, for connections that come later. One that comes before, or on another virtual clock,
+    /// gets the whole period.
+    func noteClocks(of connections: [Loop.Connection], within period: Duration) {
+        var found = [LoopTime.monotonic]
+        for connection in connections {
+            guard let clock = connection.firstPlace?.loop.clock, !found.contains(where: clock.isSame) else { continue }
+            found.append(clock)
+        }
+        let new = found.map { clock in
+            let time = clock.nanoseconds.addingSaturating(max(0, period.wholeNanoseconds))
+            return Deadline(clock: clock, nanoseconds: time)
+        }
+        lock.withLock {
+            for deadline in new {
+                if let index = deadlines.firstIndex(where: { deadline.clock.isSame(as: $0.clock) }) {
+                    deadlines[index].nanoseconds = min(deadlines[index].nanoseconds, deadline.nanoseconds)
+                } else {
+                    deadlines.append(deadline)
+                }
+            }
+        }
+    }
+
+    /// What is left of the period. Called after `beginEnd`.
+    func periodLeft(on clock: LoopTime) -> Duration {
+        let (period, deadline) = lock.withLock {
+            (self.period!, deadlines.first { clock.isSame(as: $0.clock) }?.nanoseconds)
+        }
+        guard let deadline, deadline < Loop.Instant.distantFuture.nanoseconds else { return period }
+        return .nanoseconds(deadline.subtractingSaturating(clock.nanoseconds))
+    }
+
+    /// Tells who waits, if the set is ending and empty.
+    func completeIfOver() {
+        let (completions, waiters) = lock.withLock { () -> ([Completion], [Promise<Void>]) in
+            guard period != nil, members.isEmpty else { return ([], []) }
+            return (exchange(&self.completions, with: []), exchange(&self.waiters, with: []))
+        }
+        guard !completions.isEmpty || !waiters.isEmpty else { return }
+        Lock.assertNoneHeld()
+        for completion in completions { completion() }
+        for waiter in waiters { waiter.fulfil(.success(())) }
+    }
+
+    func beginWaiting() -> Promise<Void> {
+        let promise = Promise<Void>()
+        lock.withLock { waiters.append(promise) }
+        completeIfOver()
+        return promise
+    }
+
+    /// Cancels a wait, unless it is over.
+    func endWaiting(for promise: Promise<Void>) {
+        let isWaiting = lock.withLock {
+            guard let index = waiters.firstIndex(where: { $0 === promise }) else { return false }
+            waiters.remove(at: index)
+            return true
+        }
+        if isWaiting { promise.fulfil(.failure(CancellationError())) }
+    }
+}
+
+/// A connection's stay in a set. The connection retains it until it is closed; released, it is over.
+final class ConnectionStay: @unchecked Sendable {
+    let members: ConnectionMembers
+    /// Guarded by the lock of `members`, and exclusivity is unchecked for that.
+    @exclusivity(unchecked) fileprivate var index: Int
+
+    fileprivate init(in members: ConnectionMembers, at index: Int) { (self.members, self.index) = (members, index) }
+
+    deinit { members.remove(self) }
+}
+
+/// The stays that end when a connection has reported its last event.
+final class EndingStays: AnsweredWork {
+    private var stays: [ConnectionStay]
+
+    init(_ stays: [ConnectionStay]) { self.stays = stays }
+
+    /// Whether one of the sets is ending.
+    var areEnding: Bool { stays.contains { $0.members.isEnding } }
+
+    func end() { stays = [] }
+
+    /// In the handler of the last event.
+    func threadHasExited() { end() }
+}
