@@ -4,76 +4,66 @@ import RunLoopKit
 /// Sends each line that a client sends to all of them.
 @MainActor
 final class Server {
-    private let listener: Loop.Listener
+    let listener: Loop.Listener
+    private let connections = Loop.ConnectionSet()
     var address: Loop.SocketAddress { listener.address! }
-    /// At the largest number, the next ones wait in the kernel.
-    private var clients: [ObjectIdentifier: Client] = [:] {
-        didSet { listener.isAccepting = clients.count < 100 }
-    }
 
     init(_ address: Loop.SocketAddress) throws {
         listener = try Loop.Listener(address)
         listener.setHandler(isolation: .shared) { [unowned self] _, connection in
-            clients[ObjectIdentifier(connection)] = Client(connection, of: self)
+            let client = Client(connection, of: self)
+            // It retains the client until it is closed.
+            connection.setHandler(isolation: .shared, client.handle)
+            Loop.main.add(connection, in: .common)
+            Loop.main.add(connection, in: "ending")
+            connections.insert(connection)
+            // At the largest number, the next ones wait in the kernel.
+            listener.isAccepting = connections.count < 100
         }
         Loop.main.add(listener, in: .common)
     }
 
     func sendToAll(_ line: String) {
-        for client in clients.values { client.send(line) }
-    }
-
-    func remove(_ connection: Loop.Connection) {
-        clients[ObjectIdentifier(connection)] = nil
+        for connection in connections.connections {
+            connection.send(Array("\(line)\n".utf8))
+            // It reads too slowly.
+            if connection.pendingByteCount > 1 << 20 { connection.end(within: .zero) }
+        }
     }
 
     /// Sends what waits, for two seconds at most, and serves nothing else.
     func end() {
         listener.end()
-        for client in clients.values { client.connection.end(within: .seconds(2)) }
+        connections.end(within: .seconds(2))
         Loop.main.run(mode: "ending", until: .distantFuture)
     }
 }
 
 @MainActor
 final class Client {
-    let connection: Loop.Connection
     private unowned let server: Server
-    private let idle = Loop.Timer(restartableAfter: .seconds(60))
+    private let idle: Loop.Timer
     private var lines = Loop.LineSplitter(maximalLength: 1024)
 
     init(_ connection: Loop.Connection, of server: Server) {
-        (self.connection, self.server) = (connection, server)
-        connection.setHandler(isolation: .shared) { [weak self] _, event in self?.handle(event) }
-        idle.setHandler(isolation: .shared) { [weak self] _ in self?.close() }
-        Loop.main.add(connection, in: .common)
-        Loop.main.add(connection, in: "ending")
+        self.server = server
+        idle = Loop.Timer(restartableAfter: .seconds(60)) { _ in connection.end(within: .zero) }
         Loop.main.add(idle, in: .common)
     }
 
-    private func handle(_ event: Loop.Connection.Event) {
+    func handle(_ connection: Loop.Connection, _ event: Loop.Connection.Event) {
         for line in lines.add(event) {
-            guard let text = line.text else { return close() }  // too long
-            server.sendToAll(text)
+            // Without a text it is too long.
+            if let text = line.text { server.sendToAll(text) } else { connection.end(within: .zero) }
         }
         switch event {
         case .received: idle.restart()
         case .peerFinished: connection.end(within: .seconds(2))
-        case .closed: close()
+        case .closed:
+            idle.invalidate()
+            server.listener.isAccepting = true
         case .connected, .drained: break
         }
-    }
-
-    func send(_ line: String) {
-        connection.send(Array("\(line)\n".utf8))
-        // It reads too slowly.
-        if connection.pendingByteCount > 1 << 20 { close() }
-    }
-
-    private func close() {
-        connection.invalidate()
-        idle.invalidate()
-        server.remove(connection)
     }
 }
 

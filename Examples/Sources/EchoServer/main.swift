@@ -3,8 +3,8 @@
 //     EchoServer [--port PORT] [--idle MILLISECONDS]
 //     EchoServer --self-test CONNECTIONS
 //
-// The self-test connects to itself: each connection is served, and then all are closed because they are idle. A server
-// has a descriptor for each connection; the self-test has two, for its clients are in the same process.
+// The self-test connects to itself: each connection is served, and then all are ended. A server has a descriptor for
+// each connection; the self-test has two, for its clients are in the same process.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -35,7 +35,7 @@ func raiseDescriptorLimit() -> Int {
     print("listening on port \(server.port)")
     Loop.main.run()
     server.end()
-    print("ended, with \(server.clients.count) connections")
+    print("ended, with \(server.connections.count) connections")
 }
 
 @MainActor func selfTest(connections wanted: Int) async throws {
@@ -44,25 +44,21 @@ func raiseDescriptorLimit() -> Int {
     let server = try EchoServer(port: 0, idleTime: .seconds(3600))
     let clients = try LoopThread(name: "clients")
     let (echoes, gotEcho) = AsyncStream.makeStream(of: Void.self)
-    let (ends, gotEnd) = AsyncStream.makeStream(of: Void.self)
-    var (nextEcho, nextEnd) = (echoes.makeAsyncIterator(), ends.makeAsyncIterator())
+    var nextEcho = echoes.makeAsyncIterator()
     for number in 1...count {
         let text = Array("I am number \(number)".utf8)
         let client = try Loop.Connection(connectingTo: .tcp(.loopback, port: server.port)) { client, event in
             if event == .received(text) { gotEcho.yield() }
-            if event == .peerFinished {
-                client.end()
-                gotEnd.yield()
-            }
+            if event == .peerFinished { client.end() }
         }
         client.send(text)
         clients.loop.add(client, in: .common)
         await nextEcho.next()
     }
-    print("served \(server.clients.count) connections")
-    server.idleTime = .milliseconds(100)
-    for _ in 1...count { await nextEnd.next() }
-    print("closed \(count) connections; \(server.clients.count) are left")
+    print("served \(server.connections.count) connections")
+    server.connections.end(within: .seconds(60))
+    try await server.connections.waitForEnd()
+    print("closed \(count) connections; \(server.connections.count) are left")
 }
 
 var port: UInt16 = 0

@@ -65,7 +65,9 @@ extension Loop {
         /// The connections that are in the set at this moment, in any order. From any thread.
         ///
         /// ```swift
-        /// for connection in connections.connections { connection.send(line) }
+        /// func send(_ line: [UInt8], toAll connections: Loop.ConnectionSet) {
+        ///     for connection in connections.connections { connection.send(line) }
+        /// }
         /// ```
         public var connections: [Connection] { members.connections }
 
