@@ -25,25 +25,27 @@ extension Loop.Connection {
         guard let loop = modes.first?.loop else { return false }
         let period = isFinished ? 0 : max(0, period.wholeNanoseconds)
         guard period < Loop.Instant.distantFuture.nanoseconds else { return true }
-        var isNew = false
-        let timer = itemLock.withLock {
-            if let timer = ending?.timer { return timer }
-            isNew = true
-            let id = ObjectIdentifier(loop)
-            let timer = Loop.Timer(after: .nanoseconds(period), label: "end of the \(kind)") { [weak self] _ in
-                self?.periodIsOver(in: id)
-            }
-            makeEnding().timer = timer
-            return timer
-        }
-        if isNew {
-            for mode in modes { loop.insert(timer, in: mode.mode) }
-            // It may have become invalid meanwhile.
-            if !isValid { timer.retire() }
-        } else {
-            timer.shorten(to: period, evenOutsideOfModes: false)
-        }
+        let (timer, replaced) = itemLock.withLock { endingTimer(after: period, in: ObjectIdentifier(loop)) }
+        replaced?.retire()
+        timer.shorten(to: period, evenOutsideOfModes: true)
+        // An older one may lack a mode that the connection has joined meanwhile.
+        for mode in modes { loop.insert(timer, in: mode.mode, isReported: false) }
+        // It may have become invalid meanwhile.
+        if !isValid { timer.retire() }
         return true
+    }
+
+    /// The timer of the period, and one that belonged to another loop, in which it would end nothing. The lock is held.
+    private func endingTimer(
+        after period: Int64, in loop: ObjectIdentifier
+    ) -> (timer: Loop.Timer, replaced: Loop.Timer?) {
+        let ending = makeEnding()
+        if let timer = ending.timer, ending.loop == loop { return (timer, nil) }
+        let timer = Loop.Timer(after: .nanoseconds(period), label: "end of the \(kind)") { [weak self] _ in
+            self?.periodIsOver(in: loop)
+        }
+        ending.loop = loop
+        return (timer, exchange(&ending.timer, with: timer))
     }
 
     /// - Parameter loop: That whose timer was called.
@@ -59,6 +61,8 @@ extension Loop.Connection {
     final class Ending {
         /// Ends the period of `end(within:)`.
         @exclusivity(unchecked) fileprivate(set) var timer: Loop.Timer?
+        /// The loop whose clock counts the period.
+        @exclusivity(unchecked) fileprivate var loop: ObjectIdentifier?
 
         /// In the sets that have the connection.
         @exclusivity(unchecked) fileprivate var stays: [ConnectionStay] = []
@@ -75,7 +79,7 @@ extension Loop.Connection {
         }
     }
 
-    /// Called with the lock held, while the connection is valid.
+    /// Called with the lock held.
     private func makeEnding() -> Ending {
         itemLock.assertHeld()
         if let ending { return ending }

@@ -23,7 +23,7 @@ extension Loop {
     /// - *Closed,* it leaves after its handler got ``Connection/Event/closed(_:)``. During that call it still counts.
     /// - *Invalidated,* it leaves before ``Loop/Item/invalidate()`` returns.
     /// - *When its loop ends,* the set no longer retains it. If nothing else does, it is closed then. After
-    ///   ``end(within:then:)`` it is closed in any case.
+    ///   ``end(within:then:)`` it is closed then, unless it was removed from the loop before.
     ///
     /// A set that is released ends nothing: its connections live on as long as their loops, or the program, retain
     /// them. An end that was begun goes on. A connection may be in several sets.

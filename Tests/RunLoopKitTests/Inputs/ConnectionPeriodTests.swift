@@ -104,6 +104,22 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(9))
     }
 
+    @Test("A second call counts in the loop and the modes that the connection is in then", arguments: [false, true])
+    func movesMeanwhile(_ toOtherLoop: Bool) throws {
+        let ending = try Ending()
+        let (loop, other) = (ending.loop, toOtherLoop ? Loop(clock: ending.clock) : ending.loop)
+        loop.add(ending.connection)
+        ending.sendMuch()
+        #expect(ending.connection.end(within: .seconds(9)))
+        loop.remove(ending.connection)
+        other.add(ending.connection, in: "other")
+        #expect(ending.connection.end(within: .seconds(3)))
+        #expect(other.run(mode: "other", for: .seconds(20)) == .finished)
+        #expect(ending.log.entries.count == 1 && ending.log.entries[0].hasSuffix("after 3.0 seconds"))
+        #expect(loop.run(mode: .default, for: .seconds(20)) == .finished)
+        #expect(ending.clock.now == ending.start + .seconds(3))
+    }
+
     @Test("In no loop a period is not counted; a connection that leaves its loop, or is released, reports nothing")
     func periodWithoutLoop() throws {
         let ending = try Ending()
