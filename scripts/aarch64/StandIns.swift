@@ -23,5 +23,5 @@ final class Monitors: Sendable {
     struct Monitor { func wasWoken() {} }
     static let areAttached = false
     var isEmpty: Bool { true }
-    func report(_ body: (Monitor) -> Void) {}
+    func notify(_ body: (Monitor) -> Void) {}
 }
