@@ -110,7 +110,7 @@ extension Loop {
 /// |---|---|---|
 /// | is open | `insert`, `remove` | is open |
 /// | is open | `beginEnd` | is ending: it takes none |
-/// | is ending, with the last connection | `remove` | is over: who waits is told |
+/// | is ending, and has one connection left | `remove` | is over: closures are called, and tasks resumed |
 /// | is released | `forget` | retains no connection, and counts them still |
 final class ConnectionMembers: @unchecked Sendable {
     private struct Member {
@@ -228,7 +228,7 @@ final class ConnectionMembers: @unchecked Sendable {
         return .nanoseconds(deadline.subtractingSaturating(clock.nanoseconds))
     }
 
-    /// Tells who waits, if the set is ending and empty.
+    /// Calls the closures and resumes the tasks that wait, if the set is ending and empty.
     func completeIfOver() {
         let (completions, waiters) = lock.withLock { () -> ([Completion], [Promise<Void>]) in
             guard period != nil, members.isEmpty else { return ([], []) }

@@ -53,15 +53,15 @@ extension System {
             @inline(never) set { clinux_thread_faults().pointee = newValue }
         }
 
-        /// Whether the calling thread has either. Asked before each atomic access: so it is cheap.
-        static var isTested: Bool {
-            @inline(never) get { clinux_thread_faults().pointee != nil || clinux_thread_schedule_seat().pointee != nil }
-        }
-
         /// The part of the calling thread in a schedule, initially nil. Never inlined, for the same reason.
         static var scheduleSeat: UnsafeMutableRawPointer? {
             @inline(never) get { clinux_thread_schedule_seat().pointee }
             @inline(never) set { clinux_thread_schedule_seat().pointee = newValue }
+        }
+
+        /// Whether the calling thread has faults or a seat. One question, since each atomic access asks it.
+        static var isTested: Bool {
+            @inline(never) get { clinux_thread_faults().pointee != nil || clinux_thread_schedule_seat().pointee != nil }
         }
     #endif
 }

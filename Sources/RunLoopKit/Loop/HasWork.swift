@@ -24,7 +24,8 @@ extension Loop {
 
     private func hasItemOrBlock(in mode: ModeState) -> Bool { hasBlock(for: mode) || !mode.isEmpty }
 
-    /// The opposite, but for what the main queue may get later. Called without the lock.
+    /// Whether a run in this mode has neither work nor anything to wait for, except jobs that the main queue may get
+    /// later. Called without the lock.
     func isNothingLeft(in mode: ModeState) -> Bool {
         !lock.withLock { hasItemOrBlock(in: mode) } && !hasJobOfMainQueue(in: mode)
     }

@@ -32,7 +32,7 @@ extension Loop {
     ///   ``Loop/runMain(_:)``.
     /// - *Another thread* that removes the last item does not end the sleep: call ``Loop/wakeUp()``.
     /// - *On a ``LoopThread``* only a stop ends it in common modes, which have the port that keeps the thread alive.
-    /// - *Inside a handler,* the timer or source that calls it is left, if it is in the mode.
+    /// - *Inside a handler* it does not end while the timer or source that calls the handler is in the mode.
     ///
     /// - Parameter mode: A common mode, such as the default one, to serve the main queue.
     /// - Returns: `finished`; or `stopped`, if a stop came first.

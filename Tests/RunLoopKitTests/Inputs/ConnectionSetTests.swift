@@ -191,15 +191,8 @@ import Testing
     func loopEnds() throws {
         let scene = Scene()
         let pair = try scene.pair()
-        let peer = Ends.sockets()
         weak var released: Loop.Connection?
-        do {
-            let connection = try Loop.Connection(owning: peer.reader) { _, _ in }
-            peer.isReaderClosed = true
-            released = connection
-            scene.loop.add(connection)
-            scene.connections.insert(connection)
-        }
+        do { released = try scene.pair().connection }
         #expect(scene.connections.count == 2 && released != nil)
         scene.loop.end()
         #expect(scene.connections.isEmpty && pair.connection.isValid)
@@ -225,15 +218,13 @@ import Testing
         var connections: Loop.ConnectionSet? = Loop.ConnectionSet()
         weak let weakSet = connections
         let pair = try Pair()
-        let peer = Ends.sockets()
         weak var retained: Loop.Connection?
         do {
-            let connection = try Loop.Connection(owning: peer.reader) { _, _ in }
-            peer.isReaderClosed = true
-            retained = connection
-            loop.add(connection)
-            loop.remove(connection)
-            connections?.insert(connection)
+            let removed = try Pair()
+            retained = removed.connection
+            loop.add(removed.connection)
+            loop.remove(removed.connection)
+            connections?.insert(removed.connection)
         }
         loop.add(pair.connection)
         connections?.insert(pair.connection)
