@@ -5,7 +5,7 @@ import TestSupport
 /// in a system call. It is for hangs and does not measure speed.
 final class Deadline: @unchecked Sendable {
     /// In seconds: far longer than any of these programs takes on a loaded machine, and longer where tests may be.
-    static let limit = max(120, (TimeBound().limit ?? 3600) * 3 / 4)
+    static let limit = max(300, (TimeBound().limit ?? 3600) * 3 / 4)
 
     private let lock = NSLock()
     private var isOpen = true

@@ -153,7 +153,11 @@
 
         // MARK: Time
 
-        static var nanoseconds: Int64? { seat.map { $0.scheduler.nanoseconds(by: $0.number) } }
+        /// The time that threads outside get, while a program is made and when its threads have ended; nil for the
+        /// kernel's. Set while the process has no thread that takes part.
+        package nonisolated(unsafe) static var timeOutside: Int64?
+
+        static var nanoseconds: Int64? { seat.map { $0.scheduler.nanoseconds(by: $0.number) } ?? timeOutside }
 
         /// Returns false if the thread takes no part.
         static func arm(timer descriptor: Int32, at time: itimerspec) -> Bool {

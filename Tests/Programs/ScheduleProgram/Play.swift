@@ -65,10 +65,15 @@
         /// Returns the choices that there were.
         func execute(_ order: any Order, _ findings: Findings) -> [Choice] {
             let play = Play(findings)
+            // What is made here, and what is asked at the end, counts on the clock of the threads.
+            Schedule.timeOutside = Scheduler.startTime
             self.play(play)
+            Schedule.timeOutside = nil
             let scheduler = Scheduler(order, findings, complaint: play.complaint, afterKill: { play.afterKill() })
             scheduler.run(play.bodies)
+            Schedule.timeOutside = scheduler.now
             for end in play.ends { end() }
+            Schedule.timeOutside = nil
             return scheduler.choices
         }
     }

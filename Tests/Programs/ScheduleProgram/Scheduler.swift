@@ -56,7 +56,8 @@
         private(set) var choices: [Choice] = []
         private let stepLimit: Int
 
-        private var now: Int64 = 1_000_000_000_000
+        static let startTime: Int64 = 1_000_000_000_000
+        private(set) var now = Scheduler.startTime
         private static let timeOfALook: Int64 = 1000
         private var timers: [Int32: Int64] = [:]
         private var lastEnded = 0
