@@ -191,47 +191,58 @@ extension Loop {
                 defer { itemLock.unlock() }
                 return waiting ? standInLine(message) : .full
             }
-            let isReady = armed && handler != nil
-            let becomesReady = isReady && queue.isEmpty
+            let isFirst = queue.isEmpty
             queue.append(message)
-            // The message stays in the queue until the task takes it: a loop that ends meanwhile finds it there.
-            if becomesReady, let wakeTask, isServedWhileLocked {
-                armed = false
+            if !armed || handler == nil {
                 itemLock.unlock()
-                wakeTask()
-                return .accepted
+            } else if !isFirst {
+                announceIfNobodyHas(unlocking: itemLock.held)
+            } else if wakeTask != nil || !isInOneModeWhileLocked {
+                announceFirstMessage(unlocking: itemLock.held)
+            } else {
+                announceFirstMessageInOnlyMode(unlocking: itemLock.held)
             }
-            guard becomesReady, isInOneModeWhileLocked else {
-                // The sender that has made the port ready may be stopped before it has nudged.
-                if isReady, becomesReady || announcedTurn.load(ordering: .acquiring) != turn {
-                    announce(in: becomesReady ? becomeReady() : modesWhileLocked, unlocking: itemLock.held)
-                } else {
-                    itemLock.unlock()
-                }
-                return .accepted
-            }
-            // Nearly always: without a list of modes.
+            return .accepted
+        }
+
+        /// The sender that has made the port ready may be stopped before it has nudged.
+        @inline(__always)
+        private func announceIfNobodyHas(unlocking held: consuming Lock.Held) {
+            guard announcedTurn.load(ordering: .acquiring) != turn else { return itemLock.unlock(held) }
+            announce(in: modesWhileLocked, unlocking: held)
+        }
+
+        @inline(never)
+        private func announceFirstMessage(unlocking held: consuming Lock.Held) {
+            guard let wakeTask, isServedWhileLocked else { return announce(in: becomeReady(), unlocking: held) }
+            // The message stays in the queue until the task takes it: a loop that ends meanwhile finds it there.
+            armed = false
+            itemLock.unlock(held)
+            wakeTask()
+        }
+
+        /// Nearly always: without a list of modes.
+        @inline(__always)
+        private func announceFirstMessageInOnlyMode(unlocking held: consuming Lock.Held) {
             takeTurn()
             let mustNudge = withFirstModeWhileLocked { mode in
                 mode.list(self, &arrivalPlaces)
                 return !mode.nudgeIfAwake()
             }
-            if mustNudge { return nudgeFirstMode(unlocking: itemLock.held) }
+            if mustNudge { return nudgeFirstMode(unlocking: held) }
             // Relaxed, since the lock is held.
             announcedTurn.store(turn, ordering: .relaxed)
-            itemLock.unlock()
-            return .accepted
+            itemLock.unlock(held)
         }
 
         /// Nudges a loop that may sleep. Not with the lock held: a thread that wakes on the same processor takes it at
         /// once.
         @inline(never)
-        private func nudgeFirstMode(unlocking held: consuming Lock.Held) -> Outcome {
+        private func nudgeFirstMode(unlocking held: consuming Lock.Held) {
             let (mode, turn) = (firstModeWhileLocked, turn)
             itemLock.unlock(held)
             mode?.nudge()
             announcedTurn.store(turn, ordering: .releasing)
-            return .accepted
         }
 
         /// Nudges the loops of modes that have listed the port.
@@ -399,7 +410,7 @@ extension Loop {
         // MARK: Source1
 
         var watches: [Watch] { [] }
-        var isKnownToKernelAlone: Bool { false }
+        var isPort: Bool { true }
 
         var readyTurn: UInt64? { itemLock.withLock { isReadyWhileLocked ? turn : 0 } }
 

@@ -123,7 +123,7 @@ extension Loop {
 
         var watches: [Watch] { [Watch(descriptor: eventFD.descriptor, events: [.read, .edge])] }
 
-        var isKnownToKernelAlone: Bool { false }
+        var isPort: Bool { true }
 
         private var hasWork: Bool { waitingSends > 0 }
 

@@ -7,7 +7,7 @@ final class KeepAlivePort: Loop.Item, Source1, @unchecked Sendable {
     // MARK: Source1
 
     var watches: [Watch] { [] }
-    var isKnownToKernelAlone: Bool { false }
+    var isPort: Bool { true }
     var knowsTurn: Bool { true }
     var readyTurn: UInt64? { 0 }
     func workBehind(_ report: Report) -> PollEvents? { nil }

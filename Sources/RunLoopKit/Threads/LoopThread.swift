@@ -87,22 +87,16 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         guard !loop.isClosing, loop.process.isCurrent else { return }
         for listener in loop.allEndListeners { listener.threadIsDropped() }
         let items = loop.lock.withLock {
+            // A port waits for senders, which learn of the end; a limiter reports its call itself.
             loop.modesWithItems.flatMap { mode -> [Loop.Item] in
-                mode.timers.allThatKeepRunsGoing + mode.source1s.all.map(\.source)
+                mode.timers.allThatKeepRunsGoing.filter { !$0.isOfLimiter }
+                    + mode.source1s.all.map(\.source).filter { !$0.isPort }
             }
         }
-        let names = Set(items.filter(isLeft).map(\.name)).sorted()
+        // An actor on the loop holds this object, so it has been deallocated: nothing remains that its items could serve.
+        let names = Set(items.filter { $0.isolation != .actor }.map(\.name)).sorted()
         guard !names.isEmpty else { return }
         Mistakes.shared.report(.droppedThread(name: name, items: names))
-    }
-
-    /// Whether nothing remains that an item could serve. A port waits for senders, which learn of the end. An actor on
-    /// the loop holds this object, so it has been deallocated.
-    private func isLeft(_ item: Loop.Item) -> Bool {
-        if item.isolation == .actor { return false }
-        if let timer = item as? Loop.Timer { return !timer.isOfLimiter }
-        return item is Loop.FileDescriptorSource || item is Loop.SignalSource || item is Loop.ProcessSource
-            || item is Loop.ChildProcess || item is Loop.Connection || item is Loop.Listener
     }
 
     /// Starts a thread. Its loop accepts work when this returns, even if the thread has not begun to run. For more

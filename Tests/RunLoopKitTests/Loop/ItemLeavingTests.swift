@@ -56,7 +56,7 @@ import Testing
         private let isSlow = UnorderedFlag()
 
         var watches: [Watch] { [] }
-        var isKnownToKernelAlone: Bool { false }
+        var isPort: Bool { true }
         var readyTurn: UInt64? { 0 }
         func workBehind(_ report: Report) -> PollEvents? { nil }
         func perform(_ report: Report, in mode: ModeState) -> Int { 0 }

@@ -133,13 +133,15 @@ import Testing
                 _, _ in withExtendedLifetime(pipe) {}
             }
             let child = try Loop.ChildProcess("sleep", ["1000"], label: "c") { _, _ in }
-            for item in [signal, process, descriptor, child] { try drop("sources", item) }
+            let listener = try Loop.Listener(.tcp(.loopback, port: 0), label: "l") { _, _ in }
+            let folder = try Loop.FolderSource("/proc/self/fdinfo", label: "f") { _, _ in }
+            for item in [signal, process, descriptor, child, listener, folder] { try drop("sources", item) }
             child.signal(SIGKILL)
             let names = mistakes.entries.flatMap { mistake -> [String] in
                 if case .droppedThread("sources", let items) = mistake { items } else { ["?"] }
             }
-            let labels = ["s", "p", "d", "c"]
-            let isReported = names.count == 4 && zip(names, labels).allSatisfy { $0.contains("\"\($1)\"") }
+            let labels = ["s", "p", "d", "c", "l", "f"]
+            let isReported = names.count == 6 && zip(names, labels).allSatisfy { $0.contains("\"\($1)\"") }
             _exit(isReported ? 0 : 1)
         }
     }

@@ -91,7 +91,8 @@ extension ProtocolModel {
             }
             program.thread { thread in
                 thread.lock(lock)
-                let isAnnounced = thread.load(announcedTurn, orders["MessagePort.offer announcedTurn.load"]) == 1
+                let order = orders["MessagePort.announceIfNobodyHas announcedTurn.load"]
+                let isAnnounced = thread.load(announcedTurn, order) == 1
                 thread.unlock(lock)
                 guard isAnnounced else { return _ = thread.add(word, 1, .acquiringAndReleasing) }
                 thread.expect(thread.load(word, .relaxed) == 1, "a sender relies on a nudge that is still to come")

@@ -165,12 +165,9 @@ extension Loop {
                     Lock.assertNoneHeld(from: .loop)
                     return releaseHandlers()
                 }
-            } else {
-                let modes = memberships.modes
-                itemLock.unlock()
-                leaveLoops(of: modes)
+                return releaseIfOver()
             }
-            releaseIfOver()
+            _ = leaveLoopsUnlocking()
         }
 
         /// Returns false if the item is invalid already.
@@ -190,11 +187,7 @@ extension Loop {
                 itemLock.unlock()
                 return ModeList()
             }
-            let modes = memberships.modes
-            itemLock.unlock()
-            leaveLoops(of: modes)
-            releaseIfOver()
-            return modes
+            return leaveLoopsUnlocking()
         }
 
         /// As `invalidate()`, in one step with what `takeOut` does, with the item's lock held. So no other thread finds
@@ -206,11 +199,19 @@ extension Loop {
                 itemLock.unlock()
                 return false
             }
+            _ = leaveLoopsUnlocking()
+            return true
+        }
+
+        /// Takes the invalid item, whose lock is held, out of all its modes, which it returns. Releases the handlers if
+        /// no other thread still has to notify the item.
+        @inline(never)
+        private func leaveLoopsUnlocking() -> ModeList {
             let modes = memberships.modes
             itemLock.unlock()
             leaveLoops(of: modes)
             releaseIfOver()
-            return true
+            return modes
         }
 
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
@@ -249,7 +250,6 @@ extension Loop {
         }
 
         /// All loops first: the item is in no mode when its cancel handlers are called.
-        @inline(never)
         private func leaveLoops(of modes: ModeList) {
             if !canBeInManyLoops, let loop = modes.first?.loop {
                 for mode in loop.takeOut(self, from: modes) { notifyLeft(mode, of: loop) }

@@ -4,8 +4,9 @@ protocol Source1: Loop.Item {
     /// What every mode that has the source watches: always the same descriptors, none for a message port.
     var watches: [Watch] { get }
 
-    /// Whether the loop learns from the kernel alone that the source is ready. A port also sets a note.
-    var isKnownToKernelAlone: Bool { get }
+    /// Whether threads of the program make the source ready, which set a note for its loop. Of any other source the loop
+    /// learns from the kernel alone.
+    var isPort: Bool { get }
 
     /// The events to handle. Nil if the readiness is spurious, which then costs no pass and no callout. Called on the
     /// loop's thread.
@@ -30,7 +31,7 @@ protocol Source1: Loop.Item {
 }
 
 extension Source1 {
-    var isKnownToKernelAlone: Bool { true }
+    var isPort: Bool { false }
     var knowsTurn: Bool { false }
     var readyTurn: UInt64? { nil }
     func takeCause() -> UInt64 { readyTurn ?? 0 }

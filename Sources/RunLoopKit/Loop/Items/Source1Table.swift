@@ -137,7 +137,7 @@ final class Source1Table {
         slots[index] = Slot(
             generation: slots[index].generation, isWatched: source.hasHandler, knowsTurn: source.knowsTurn, turn: turn)
         sources[index] = source
-        if source.isKnownToKernelAlone { kernelCount += 1 }
+        if !source.isPort { kernelCount += 1 }
         count += 1
         let isInAnotherTable = source.sourceSlot >= 0
         if !isInAnotherTable { source.sourceSlot = index }
@@ -155,7 +155,7 @@ final class Source1Table {
         guard let index = slot(of: source) else { return false }
         forgetSlot(of: source)
         count -= 1
-        if source.isKnownToKernelAlone { kernelCount -= 1 }
+        if !source.isPort { kernelCount -= 1 }
         let isWatched = slots[index].isWatched
         slots[index].generation = Source1Table.generation(after: slots[index].generation)
         sources[index] = nil
