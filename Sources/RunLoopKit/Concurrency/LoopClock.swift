@@ -14,7 +14,8 @@
 ///
 /// - *Its instants* are the loop's: those of CLOCK_MONOTONIC, as `SuspendingClock`'s, or of a ``VirtualClock``. On
 ///   request they are those of CLOCK_BOOTTIME, as `ContinuousClock`'s, or the time of day.
-/// - *A sleeper* is a timer in the loop, and so keeps a run from finishing.
+/// - *A sleeper* is a timer in the loop, and so keeps a run from finishing until its time has come. The run may be over
+///   before the task goes on.
 /// - *Virtual time* jumps as soon as the loop is idle, even while a task is on its way to or from a sleep elsewhere. So
 ///   let a test's tasks prefer the loop: <doc:TestingInVirtualTime#Actors-and-tasks>. Or take a ``VirtualClock/hold()``
 ///   until they sleep.

@@ -19,14 +19,12 @@ extension Loop {
 
     @inline(never)
     private func hasAnythingToWaitForSlowly(in mode: ModeState) -> Bool {
-        hasItemOrBlock(in: mode) || servesMainQueue(in: mode)
+        hasBlock(for: mode) || !mode.isEmpty || servesMainQueue(in: mode)
     }
 
-    private func hasItemOrBlock(in mode: ModeState) -> Bool { hasBlock(for: mode) || !mode.isEmpty }
-
-    /// Whether a run in this mode has neither work nor anything to wait for, except jobs that the main queue may get
-    /// later. Called without the lock.
+    /// Whether a run in this mode has neither work nor anything to wait for, but what is of the background: jobs that
+    /// the main queue may get later, and items that keep no run going. Called without the lock.
     func isNothingLeft(in mode: ModeState) -> Bool {
-        !lock.withLock { hasItemOrBlock(in: mode) } && !hasJobOfMainQueue(in: mode)
+        !lock.withLock { hasBlock(for: mode) || mode.hasItemInForeground } && !hasJobOfMainQueue(in: mode)
     }
 }

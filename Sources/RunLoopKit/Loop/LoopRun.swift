@@ -25,11 +25,12 @@ extension Loop {
     /// what the main queue may get. So a program ends as Node's programs do, and as `uv_run` returns.
     ///
     /// It runs the jobs of the main queue as every run of ``Loop/main`` does. It ends when the mode has neither a
-    /// source nor a timer, and no block and no job is ready.
+    /// source nor a timer that ``Loop/Item/keepsRunsGoing``, and no block and no job is ready.
     ///
-    /// - *Of tasks it knows nothing:* it ends while a task waits, or is on its way from another thread, unless what the
-    ///   task waits for is in the mode, such as a timer. A program that waits for its tasks is the body of
-    ///   ``Loop/runMain(_:)``.
+    /// - *Of tasks it knows nothing:* it ends while a task waits. It may even end when the timer that the task has
+    ///   waited for has just fired, since a task that goes on passes through another thread. A program that waits for
+    ///   its tasks is the body of ``Loop/runMain(_:)``. Or a task keeps a ``Loop/PortSource`` in the mode until it is
+    ///   done.
     /// - *Another thread* that removes the last item does not end the sleep: call ``Loop/wakeUp()``.
     /// - *On a ``LoopThread``* only a stop ends it in common modes, which have the port that keeps the thread alive.
     /// - *Inside a handler* it does not end while the timer or source that calls the handler is in the mode.
@@ -41,9 +42,8 @@ extension Loop {
     public func runUntilFinished(in mode: Mode = .default) -> RunResult {
         requireOwnThread("runUntilFinished(in:)")
         // On a main loop that has not run yet, only the run finds the main queue.
-        guard isMain || lock.withLock({ existingState(for: mode).map(hasAnythingToWaitFor) ?? false }) else {
-            return .finished
-        }
+        let state = lock.withLock { existingState(for: mode) }
+        guard isMain || state.map({ !isNothingLeft(in: $0) }) ?? false else { return .finished }
         return run(mode, false, .limit(.forever)) {
             innermostRun!.condition = .nothingIsLeft
             return isNothingLeft(in: innermostRun!.mode)

@@ -31,6 +31,10 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
         return all
     }
 
+    func contains(where isWanted: (Timer) -> Bool) -> Bool {
+        (0..<byDeadline.count).contains { isWanted(timers[byDeadline.slot(at: $0)]) }
+    }
+
     // MARK: Changing
 
     mutating func insert(_ timer: Timer, _ times: HeapTimes) {

@@ -17,6 +17,10 @@ struct ItemTable<Element: Loop.Item> {
     var isEmpty: Bool { gaps == slots.count }
     var all: [Element] { slots.compactMap(\.element) }
 
+    func contains(where isWanted: (Element) -> Bool) -> Bool {
+        slots.contains { $0.element.map(isWanted) ?? false }
+    }
+
     /// The items that were added with a greater sequence number than `turn`, each with its own.
     func elements(after turn: UInt64) -> [(element: Element, turn: UInt64)] {
         let first = slots.lastIndex { $0.turn <= turn }.map { $0 + 1 } ?? 0

@@ -8,8 +8,11 @@ extension Loop.Item {
 
         @exclusivity(unchecked) final var more: Memberships.More?
 
+        /// See ``Loop/Item/keepsRunsGoing``.
+        @exclusivity(unchecked) final var keepsRunsGoing = true
+
         /// Whether any property differs from that of an item without this object.
-        var isNeeded: Bool { label != nil || more != nil }
+        var isNeeded: Bool { label != nil || more != nil || !keepsRunsGoing }
     }
 
     /// What the item has and few others do; nil if it has none of it. Written with the item's lock held and, while
@@ -45,6 +48,30 @@ extension Loop.Item {
                 }
             }
             if isStillThere { return }
+        }
+    }
+}
+
+extension Loop.Item {
+    /// Whether ``Loop/runUntilFinished(in:)`` goes on while the item is in its mode. Initially true. False for an item
+    /// of the background, such as a signal source that is there for Ctrl-C: such a run ends when no other item is left.
+    ///
+    /// ```swift
+    /// let interrupts = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
+    /// interrupts.keepsRunsGoing = false
+    /// Loop.main.add(interrupts)
+    /// ```
+    ///
+    /// - *Any other run* counts every source and timer, as CFRunLoop's does.
+    /// - *An observer* keeps no run going, whatever its value.
+    /// - *A run that sleeps* when another thread changes the value wakes, and looks again.
+    ///
+    /// From any thread. libuv: `uv_ref`, `uv_unref`. Node has the same.
+    public final var keepsRunsGoing: Bool {
+        get { itemLock.withLock { memberships.rare?.keepsRunsGoing ?? true } }
+        set {
+            withLocks { changeRareProperties { $0.keepsRunsGoing = newValue } }
+            for loop in currentModes.compactMap(\.loop) where !loop.isOnOwnThread { loop.wakeUp() }
         }
     }
 }

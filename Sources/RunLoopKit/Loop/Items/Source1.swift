@@ -4,7 +4,7 @@ protocol Source1: Loop.Item {
     /// What every mode that has the source watches: always the same descriptors, none for a message port.
     var watches: [Watch] { get }
 
-    /// Whether threads of the program make the source ready, which set a note for its loop. Of any other source the loop
+    /// Whether threads of the program make the source ready, and set a note for its loop. Of any other source the loop
     /// learns from the kernel alone.
     var isPort: Bool { get }
 

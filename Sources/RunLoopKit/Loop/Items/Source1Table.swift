@@ -56,6 +56,8 @@ final class Source1Table {
         sources.indices.compactMap { index in sources[index].map { ($0, token(of: index)) } }
     }
 
+    func contains(where isWanted: (any Source1) -> Bool) -> Bool { sources.contains { $0.map(isWanted) ?? false } }
+
     /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then
     /// by the sequence number of their readiness.
     var inOrderOfReadiness: [(source: any Source1, token: UInt64)] {

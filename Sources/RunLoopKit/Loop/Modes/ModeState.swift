@@ -142,6 +142,13 @@ final class ModeState {
         return !has(.sources) && timers.areIdle
     }
 
+    /// Whether an item keeps a run going that ends when nothing is left. Nearly always the first one does.
+    var hasItemInForeground: Bool {
+        assertLocked()
+        return source0s.contains(where: \.keepsRunsGoing) || source1s.contains { $0.keepsRunsGoing }
+            || timers.contains { $0.heapTimes.deadline != TimerHeap.idle && $0.keepsRunsGoing }
+    }
+
     // MARK: The epoll set
 
     /// Whether the mode has its epoll set.

@@ -31,6 +31,10 @@ struct ModeTimers: ~Copyable {
     /// Without those that wait to be restarted.
     var allThatKeepRunsGoing: [Loop.Timer] { all.filter { $0.heapTimes.deadline != TimerHeap.idle } }
 
+    func contains(where isWanted: (Loop.Timer) -> Bool) -> Bool {
+        suspending.contains(where: isWanted) || others?.contains(where: isWanted) ?? false
+    }
+
     // Not a subscript, which would allocate for its access.
 
     mutating func insert(_ timer: Loop.Timer, _ times: HeapTimes, in heap: Heap) {
@@ -104,6 +108,10 @@ final class OtherTimers {
     var areIdle: Bool { continuous.isIdle && wallClock.isIdle && precise.isIdle }
     var areExact: Bool { continuous.isExact && wallClock.isExact && precise.isExact }
     var all: [Loop.Timer] { continuous.all + wallClock.all + precise.all }
+
+    func contains(where isWanted: (Loop.Timer) -> Bool) -> Bool {
+        continuous.contains(where: isWanted) || wallClock.contains(where: isWanted) || precise.contains(where: isWanted)
+    }
 
     /// Whether a timer must fire at these times.
     func isDue(at now: ClockTimes) -> Bool {
