@@ -54,6 +54,15 @@ import Testing
         }
     }
 
+    @Test("Of a closed standard input the error says that, though the library could use its number")
+    func closedInput() async {
+        await #expect(processExitsWith: .success) {
+            closeFile(0)
+            let error = #expect(throws: LoopError.self) { try Loop.FileDescriptorSource(0) { _, _ in } }
+            #expect(error?.description == "epoll_ctl(0): Bad file descriptor (EBADF)")
+        }
+    }
+
     /// A loop hosts a foreign epoll set by its descriptor.
     @Test("An epoll set can be a source")
     func epollSetAsSource() throws {
