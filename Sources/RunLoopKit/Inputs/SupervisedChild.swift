@@ -44,7 +44,7 @@ extension Loop {
         }
 
         /// What has happened.
-        public enum Event: Sendable {
+        public enum Event: Sendable, CustomStringConvertible {
             /// A child was started, and is in the loop. Set the handlers of its pipes here; its own is taken.
             case started(_ child: ChildProcess)
 
@@ -57,10 +57,24 @@ extension Loop {
 
             /// The last event.
             case over(_ reason: Reason)
+
+            /// In words: `exited with 1, restarts after 0.5 seconds`.
+            public var description: String {
+                switch self {
+                case .started(let child): "started \(child.process)"
+                case .ended(let exit, let pause): "\(exit)" + Event.restart(after: pause)
+                case .notStarted(let error, let pause): "not started: \(error)" + Event.restart(after: pause)
+                case .over(let reason): "over: \(reason)"
+                }
+            }
+
+            private static func restart(after pause: Duration?) -> String {
+                pause.map { ", restarts after \($0)" } ?? ", is not restarted"
+            }
         }
 
         /// Why no other child is started.
-        public enum Reason: Hashable, Sendable {
+        public enum Reason: Hashable, Sendable, CustomStringConvertible {
             /// The child has exited with 0, which is final.
             case succeeded
             /// Too many ends in a row were quick.
@@ -68,6 +82,15 @@ extension Loop {
             /// ``SupervisedChild/end(within:)`` was called; or the loop takes no other child, since it is stopped; or
             /// the program has invalidated the child, or has given it another handler.
             case ended
+
+            /// In words.
+            public var description: String {
+                switch self {
+                case .succeeded: "exited with 0, which is final"
+                case .gaveUp: "too many quick ends in a row"
+                case .ended: "ended by the program"
+                }
+            }
         }
 
         /// The type of the handler.

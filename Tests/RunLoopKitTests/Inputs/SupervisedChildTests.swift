@@ -25,12 +25,7 @@ import Testing
     }
 
     private static func describe(_ event: Loop.SupervisedChild.Event) -> String {
-        switch event {
-        case .started: "started"
-        case .ended(let exit, let pause): "\(exit)" + (pause.map { ", again in \($0)" } ?? "")
-        case .notStarted(let error, let pause): "\(error)" + (pause.map { ", again in \($0)" } ?? "")
-        case .over(let reason): "over: \(reason)"
-        }
+        if case .started = event { "started" } else { "\(event)" }
     }
 
     /// Runs to the end. Returns the events with the virtual seconds at which they came.
@@ -52,9 +47,10 @@ import Testing
         let found = events(loop, supervised)
         #expect(
             found == [
-                "0.0 seconds: started", "0.0 seconds: exited with 1, again in 0.1 seconds",
-                "0.1 seconds: started", "0.1 seconds: exited with 2, again in 0.2 seconds",
-                "0.3 seconds: started", "0.3 seconds: exited with 0", "0.3 seconds: over: succeeded",
+                "0.0 seconds: started", "0.0 seconds: exited with 1, restarts after 0.1 seconds",
+                "0.1 seconds: started", "0.1 seconds: exited with 2, restarts after 0.2 seconds",
+                "0.3 seconds: started", "0.3 seconds: exited with 0, is not restarted",
+                "0.3 seconds: over: exited with 0, which is final",
             ])
         #expect(supervised.description == "supervised child \"server\": over" && supervised.child == nil)
         #expect(!supervised.end(within: .zero) && !supervised.start { _, _ in })
@@ -66,7 +62,7 @@ import Testing
         let supervised = Supervised(
             on: loop, backoff: .init(factor: 1), restarts: .always, quickEndLimit: limit, start: Self.exiting(0))
         let found = events(loop, supervised)
-        #expect(found.count == 2 * max(1, limit) + 1 && found.last!.hasSuffix("over: gaveUp"))
+        #expect(found.count == 2 * max(1, limit) + 1 && found.last!.hasSuffix("over: too many quick ends in a row"))
     }
 
     @Test("A program that cannot be started is tried again, and counts as a quick end")
@@ -76,7 +72,9 @@ import Testing
         let error = "posix_spawn(/nonexistent): No such file or directory (ENOENT)"
         #expect(
             events(loop, supervised) == [
-                "0.0 seconds: \(error), again in 0.1 seconds", "0.1 seconds: \(error)", "0.1 seconds: over: gaveUp",
+                "0.0 seconds: not started: \(error), restarts after 0.1 seconds",
+                "0.1 seconds: not started: \(error), is not restarted",
+                "0.1 seconds: over: too many quick ends in a row",
             ])
     }
 
@@ -91,14 +89,17 @@ import Testing
             loop.add(Loop.Timer(after: .seconds(5)) { _ in child.end(within: .zero) })
             return child
         }
-        let found = events(loop, supervised).filter { !$0.hasSuffix("started") }.map { $0.split(separator: ": ")[1] }
+        let found = events(loop, supervised).filter { !$0.hasSuffix(": started") }.map { $0.split(separator: ": ")[1] }
         let (quick, settled) = (
-            ["exited with 1, again in 0.1 seconds", "exited with 1, again in 0.2 seconds"], "ended by signal"
+            ["exited with 1, restarts after 0.1 seconds", "exited with 1, restarts after 0.2 seconds"],
+            "ended by signal"
         )
         #expect(found.count == 10 && Array(found[0..<2]).map(String.init) == quick)
-        #expect(found[2].hasPrefix(settled) && found[2].hasSuffix("again in 0.1 seconds"))
+        #expect(found[2].hasPrefix(settled) && found[2].hasSuffix("restarts after 0.1 seconds"))
         // The pause after a settled one was the first.
-        #expect(found[3] == "exited with 1, again in 0.2 seconds" && found[4] == "exited with 1, again in 0.4 seconds")
+        #expect(
+            found[3] == "exited with 1, restarts after 0.2 seconds"
+                && found[4] == "exited with 1, restarts after 0.4 seconds")
         #expect(found[5].hasPrefix(settled) && found.last == "over")
     }
 
@@ -115,7 +116,9 @@ import Testing
             }
         }
         loop.run()
-        #expect(log.entries.first == "started" && log.entries.last == "over: ended" && log.entries.count == 3)
+        #expect(
+            log.entries.first == "started" && log.entries.last == "over: ended by the program" && log.entries.count == 3
+        )
 
         let pausing = Supervised(
             on: loop, backoff: .init(from: .seconds(1000), to: .seconds(1000)), start: Self.exiting(1))
@@ -125,7 +128,8 @@ import Testing
             if case .ended = event { #expect(supervised.end(within: .seconds(5))) }
         }
         loop.run()
-        #expect(log.entries.suffix(2) == ["exited with 1, again in 1000.0 seconds", "over: ended"])
+        #expect(
+            log.entries.suffix(2) == ["exited with 1, restarts after 1000.0 seconds", "over: ended by the program"])
         #expect(loop.now == start, "it waits for nothing")
 
         let early = Supervised(on: loop) { try Child("true") }
@@ -137,7 +141,7 @@ import Testing
         first.start { _, event in log.add(Self.describe(event)) }
         first.end(within: .zero)
         loop.run()
-        #expect(log.entries.last == "over: ended" && log.entries.count == 7)
+        #expect(log.entries.last == "over: ended by the program" && log.entries.count == 7)
     }
 
     @Test("It is over when nothing in the child's group is left", arguments: [false, true])
@@ -193,7 +197,7 @@ import Testing
         #expect(supervised.end(within: .seconds(1000)))
         isOver.wait()
         try thread.performAndWait {}
-        #expect(log.entries.last == "over: ended" && log.entries.count { $0.hasPrefix("over") } == 1)
+        #expect(log.entries.last == "over: ended by the program" && log.entries.count { $0.hasPrefix("over") } == 1)
         #expect(supervised.child == nil)
     }
 
@@ -327,7 +331,7 @@ import Testing
         }
         supervised.start { _, event in log.add(Self.describe(event)) }
         thread.joinBlocking()
-        #expect(log.entries == ["Refusal()", "over: ended"])
+        #expect(log.entries == ["not started: Refusal(), is not restarted", "over: ended by the program"])
     }
 
     @Test("A child that is taken away from the object ends it", arguments: [false, true])
@@ -346,7 +350,7 @@ import Testing
         }
         loop.run()
         let other = getsHandler ? ["other: exited with 0"] : []
-        #expect(log.entries.sorted() == (["started", "over: ended"] + other).sorted())
+        #expect(log.entries.sorted() == (["started", "over: ended by the program"] + other).sorted())
         #expect(supervised.description == "supervised child \"server\": over" && !supervised.end(within: .zero))
     }
 
@@ -423,7 +427,7 @@ import Testing
             loop.run()
             let expected = Loop.Mistake.refusedItem(
                 item: "child process \"elsewhere\"", reason: .itemIsInAnotherLoop)
-            _exit(log.entries == ["over: ended"] && mistakes.entries == [expected] ? 0 : 1)
+            _exit(log.entries == ["over: ended by the program"] && mistakes.entries == [expected] ? 0 : 1)
         }
     }
 }
