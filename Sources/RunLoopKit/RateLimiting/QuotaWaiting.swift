@@ -69,6 +69,8 @@ extension Quota {
     /// - *Calls of* ``take(_:)`` *meanwhile* are refused, since the first that waits has its tokens reserved. They get
     ///   tokens that are there when that task's time has come, and it has not continued yet.
     /// - *Cancelled,* a task gives back what it has reserved, and those behind it do not wait for it.
+    /// - *Of two quotas,* waited for in turn, only the second holds exactly: its wait moves calls together that the
+    ///   first has spaced. <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key> says how to take of both.
     /// - *A task whose actor is busy* when its time has come delays those behind it until it continues.
     /// - *In virtual time* call ``wait(_:on:)``: this traps, since nothing would wake the task at a virtual time.
     ///
