@@ -17,7 +17,7 @@ Loop.main.add(server, in: .common)
 
 // To try the server: it listens at a free port of this machine.
 let client = try Loop.Connection(connectingTo: server.address!) { _, _ in }
-client.send(Array("hello".utf8))
+client.send("hello")
 client.finishSending()
 Loop.main.add(client, in: .common)
 Loop.main.run()

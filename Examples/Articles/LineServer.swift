@@ -25,7 +25,7 @@ final class Server {
 
     func sendToAll(_ line: String) {
         for connection in connections.connections {
-            connection.send(Array("\(line)\n".utf8))
+            connection.send("\(line)\n")
             // It reads too slowly.
             if connection.pendingByteCount > 1 << 20 { connection.end(within: .zero) }
         }
@@ -79,7 +79,7 @@ let client = try Loop.Connection(connectingTo: server.address) { client, event i
     }
     if event == .peerFinished { client.end() }
 }
-client.send(Array("hello\r\n".utf8))
+client.send("hello\r\n")
 for mode in [.common, "ending"] as [Loop.Mode] { Loop.main.add(client, in: mode) }
 
 Loop.main.run()

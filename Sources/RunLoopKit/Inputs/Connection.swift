@@ -14,7 +14,7 @@ extension Loop {
     ///     }
     /// }
     /// Loop.current.add(connection, in: .default)
-    /// connection.send(Array("hello".utf8))
+    /// connection.send("hello")
     /// ```
     ///
     /// A ``Listener`` makes the connections of a server. A ``ConnectionSet`` ends them together.
@@ -22,8 +22,8 @@ extension Loop {
     /// - *Receiving:* the connection reads, 64 KiB at most in each pass, and calls the handler with the bytes. What
     ///   arrives while it has no handler, or is in no loop, waits in the kernel. So does what arrives while
     ///   ``isReceiving`` is false, which slows a peer that is too fast.
-    /// - *Sending:* ``send(_:)`` sends at once what the kernel has room for. The rest waits in memory without limit,
-    ///   until the loop has sent it: ``Event/drained``. ``pendingByteCount`` is for senders that are too fast.
+    /// - *Sending:* ``send(_:)-([UInt8])`` sends at once what the kernel has room for. The rest waits in memory without
+    ///   limit, until the loop has sent it: ``Event/drained``. ``pendingByteCount`` is for senders that are too fast.
     /// - *Half-close:* after ``Event/peerFinished`` the connection can still send, and after ``finishSending()`` it
     ///   still receives. It is closed once both have ended.
     ///
@@ -36,7 +36,8 @@ extension Loop {
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
     /// **Closed**, it is invalid and has no descriptor. ``Event/closed(_:)`` comes once, after all others. A handler
-    /// that does nothing at ``Event/peerFinished`` leaves the connection, and its descriptor, open.
+    /// that does nothing at ``Event/peerFinished`` leaves a connection that can send, and its descriptor, open. The
+    /// reading end of a pipe is closed then.
     ///
     /// A failure is noticed by a read or a write. While the connection neither receives nor has anything to send, it
     /// notices none. No SIGPIPE is raised.
@@ -210,6 +211,10 @@ extension Loop {
         ///   connection fails.
         @discardableResult
         public func send(_ bytes: [UInt8]) -> Bool { isValid && change { $0.send(bytes) } }
+
+        /// Sends the bytes of a text in UTF-8, as ``send(_:)-([UInt8])`` does.
+        @discardableResult
+        public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
         /// How many bytes wait in memory to be sent. From any thread.
         public var pendingByteCount: Int { stateLock.withLock { state.pendingCount } }

@@ -93,7 +93,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
                     + mode.source1s.all.map(\.source).filter { !$0.isPort }
             }
         }
-        // An actor on the loop holds this object, so it has been deallocated: nothing remains that its items could serve.
+        // An actor on the loop holds this object. So it has been deallocated, and its items serve nothing any more.
         let names = Set(items.filter { $0.isolation != .actor }.map(\.name)).sorted()
         guard !names.isEmpty else { return }
         Mistakes.shared.report(.droppedThread(name: name, items: names))

@@ -40,7 +40,7 @@ final class Conversation {
         guard line.count < 1024 else { return close() }
         guard let end = line.firstIndex(of: UInt8(ascii: "\n")) else { return }
         let text = server.answer(String(decoding: line[..<end], as: UTF8.self))
-        connection.send(Array("\(text)\n".utf8))
+        connection.send("\(text)\n")
         connection.end()
     }
 

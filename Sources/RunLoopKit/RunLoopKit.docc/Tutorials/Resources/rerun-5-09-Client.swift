@@ -11,7 +11,7 @@ func ask(socketAt path: String, _ line: String) throws {
         case .connected, .drained: break
         }
     }
-    connection.send(Array("\(line)\n".utf8))
+    connection.send("\(line)\n")
     Loop.main.add(connection, in: "ask")
     Loop.main.run(mode: "ask", until: .distantFuture)  // until it is closed
 }
