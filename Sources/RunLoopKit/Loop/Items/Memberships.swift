@@ -99,12 +99,6 @@ struct Memberships {
         if first == nil, !isNotified { first = mode } else { joinSlowly(mode, isNotified: isNotified, makeRare) }
     }
 
-    /// The item, which is in no mode, joins two, and is not notified of them.
-    mutating func joinFirst(_ first: ModeState, _ second: ModeState) {
-        assert(self.first == nil, "RunLoopKit: an item that is in a mode joins its first two.")
-        (self.first, self.second) = (first, second)
-    }
-
     @inline(never)
     private mutating func joinSlowly(_ mode: ModeState, isNotified: Bool, _ makeRare: () -> Loop.Item.Rare) {
         if first != nil && second != nil || isNotified, more == nil {

@@ -11,9 +11,7 @@ extension Loop {
     func joinCommon(_ item: Item) -> (joined: [ModeState], isIn: Bool) {
         lock.assertHeld()
         let membership = stateOfCommon()
-        // Most items are in no mode before.
-        let hasJoinedBoth = item.joinFirst(membership, defaultState)
-        guard hasJoinedBoth || item.join(membership) else {
+        guard item.join(membership) else {
             return item.isIn(membership) ? (rejoin(item), true) : ([], false)
         }
         assert(defaultState.commonTurn == lastCommonTurn, "RunLoopKit: the default mode lacks items of common modes.")
@@ -22,7 +20,7 @@ extension Loop {
         membership.commonItems.insert(item, turn: lastCommonTurn)
         let joined = item.isNotifiedOfModes ? commonStates.filter { !item.isIn($0) } : []
         defaultState.commonTurn = lastCommonTurn
-        if hasJoinedBoth { item.insert(into: defaultState, of: self) } else { _ = join(item, defaultState) }
+        _ = join(item, defaultState)
         if item.isNotifiedOfModes {
             // It learns of all modes now.
             catchUpAll()

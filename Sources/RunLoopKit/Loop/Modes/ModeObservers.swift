@@ -68,7 +68,7 @@ struct ModeObservers {
     func entries(for activity: Loop.Activity) -> [Entry] { lists[activity.rawValue.trailingZeroBitCount].entries }
 
     /// The observer of an activity that has only one, as most have; nil if it has several. Without the array of
-    /// `entries`, an observed pass takes 753 instructions instead of 818.
+    /// `entries`, an observed pass takes 731 instructions instead of 797.
     func only(at activity: Loop.Activity) -> Loop.Observer? {
         let list = activity.rawValue.trailingZeroBitCount
         return lists[list].entries.count == 1 ? lists[list].entries[0].observer : nil
