@@ -38,6 +38,7 @@ import Testing
             item.keepsRunsGoing = false
             #expect(!item.keepsRunsGoing)
             loop.add(item)
+            #expect(item.description.contains(", in the background, in default"))
         }
         #expect(loop.runUntilFinished() == .finished)
         #expect(clock.now.nanoseconds == 0)

@@ -22,8 +22,11 @@ extension Loop.Item: CustomStringConvertible {
         guard isValid else { return "\(name): invalid" }
         let modes = Set(allModes.map { "\($0.mode)" }).sorted()
         let place = modes.isEmpty ? "in no mode" : "in \(modes.joined(separator: ", "))"
-        return "\(name): \(currentStatus.words), \(place)"
+        return "\(name): \(words), \(place)"
     }
+
+    /// What the item waits for.
+    final var words: String { currentStatus.words + (keepsRunsGoing ? "" : ", in the background") }
 
     /// Whether the handler is to be called. Called without any lock.
     final var currentStatus: ItemStatus {

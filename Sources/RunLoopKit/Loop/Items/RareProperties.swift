@@ -65,6 +65,7 @@ extension Loop.Item {
     /// - *Any other run* counts every source and timer, as CFRunLoop's does.
     /// - *An observer* keeps no run going, whatever its value.
     /// - *A run that sleeps* when another thread changes the value wakes, and looks again.
+    /// - *Printed,* such an item is `in the background`.
     ///
     /// From any thread. libuv: `uv_ref`, `uv_unref`. Node has the same.
     public final var keepsRunsGoing: Bool {

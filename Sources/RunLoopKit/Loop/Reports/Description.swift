@@ -39,7 +39,7 @@ extension Loop: CustomStringConvertible {
         var lines = ["Loop of \"\(threadName)\": \(contents.state)\(handler)"]
         for (mode, isCommon, items) in contents.modes {
             lines.append("  \(mode)" + (isCommon ? " (common)" : ""))
-            lines += items.map { "    \($0.name): \($0.isValid ? $0.currentStatus.words : "invalid")" }
+            lines += items.map { "    \($0.name): \($0.isValid ? $0.words : "invalid")" }
         }
         return lines.joined(separator: "\n")
     }
