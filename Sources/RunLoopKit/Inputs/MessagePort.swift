@@ -221,7 +221,7 @@ extension Loop {
             wakeTask()
         }
 
-        /// Nearly always: without a list of modes.
+        /// Nearly always: without a list of modes, with which a message takes 1,990 instructions instead of 1,570.
         @inline(__always)
         private func announceFirstMessageInOnlyMode(unlocking held: consuming Lock.Held) {
             takeTurn()

@@ -155,7 +155,8 @@ extension Loop {
         // A host that finds no note sleeps: its loop keeps them until the run begins.
         if own.host == nil { forgetWakeUps() }
         let held = lock.hold()
-        // Apart, so that the default mode, which is constant, is not retained.
+        // Apart, so that the default mode, which is constant, is not retained: 630 instructions for a run of one pass
+        // instead of 675.
         if mode.isDefault {
             return run(in: defaultState, returnsAfterSourceHandled, time, unless: isOver, unlocking: held)
         }

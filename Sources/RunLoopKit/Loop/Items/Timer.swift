@@ -373,7 +373,8 @@ extension Loop {
             change { _ in firing.store(false, ordering: .relaxed) }
         }
 
-        /// Not by `releaseUnlocked`, which is generic and so allocates a closure around the handler.
+        /// Not by `releaseUnlocked`, which is generic and so allocates a closure around the handler: to add and
+        /// invalidate a timer would take 1,590 instructions instead of 1,320.
         override func releaseHandlers() {
             itemLock.lock()
             let released = handler
