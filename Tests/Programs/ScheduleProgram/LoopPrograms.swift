@@ -304,10 +304,11 @@
             play.thread {
                 let pool = try! LoopThreadPool(count: 2)
                 let isDone = Waiter()
-                start { pool.perform { isDone.fulfil(nil) } }
                 // The key's worker is the one that is called first.
                 let key = (0...).first { pool.loop(for: $0) === pool.loops[0] }!
-                pool.perform(for: key) { try! isDone.wait() }
+                let other = start { pool.perform(for: key) { try! isDone.wait() } }
+                pool.perform { isDone.fulfil(nil) }
+                System.join(other)
                 pool.drainAndWait()
                 pool.stop()
                 pool.join()
