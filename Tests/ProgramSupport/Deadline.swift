@@ -4,8 +4,9 @@ import TestSupport
 /// Ends a wait of a test that would not end by itself: Swift Testing's time limits do not end a thread that is blocked
 /// in a system call. It is for hangs and does not measure speed.
 final class Deadline: @unchecked Sendable {
-    /// In seconds: far longer than any of these programs takes on a loaded machine, and longer where tests may be.
-    static let limit = max(300, (TimeBound().limit ?? 3600) * 3 / 4)
+    /// In seconds: far longer than any of these programs takes on a loaded machine, and less than the test may take, so
+    /// that the program's output is told.
+    static let limit = (TimeBound().limit ?? 3600) * 3 / 4
 
     private let lock = NSLock()
     private var isOpen = true

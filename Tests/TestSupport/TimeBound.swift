@@ -10,9 +10,9 @@ package struct TimeBound: Sendable {
     /// The environment variable that overrides the limit, in seconds; 0 disables it, for debugging.
     package static let variable = "RUNLOOPKIT_TEST_LIMIT"
 
-    /// In seconds. Tests take less than two by themselves; a busy machine can make that ten times as much, which is not
-    /// a hang.
-    package static let usual = 120
+    /// In seconds. Nearly all tests take less than two by themselves, and the longest twenty; a busy machine can make
+    /// that ten times as much, which is not a hang.
+    package static let usual = 300
 
     /// In seconds; nil for none.
     package let limit: Int?

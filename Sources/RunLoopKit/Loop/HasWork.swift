@@ -25,6 +25,6 @@ extension Loop {
     /// Whether a run in this mode has neither work nor anything to wait for, but what is of the background: jobs that
     /// the main queue may get later, and items that keep no run going. Called without the lock.
     func isNothingLeft(in mode: ModeState) -> Bool {
-        !lock.withLock { hasBlock(for: mode) || mode.hasItemInForeground } && !hasJobOfMainQueue(in: mode)
+        !lock.withLock { hasBlock(for: mode) || mode.hasForeground } && !hasJobOfMainQueue(in: mode)
     }
 }

@@ -27,13 +27,14 @@ extension Loop {
     /// It runs the jobs of the main queue as every run of ``Loop/main`` does. It ends when the mode has neither a
     /// source nor a timer that ``Loop/Item/keepsRunsGoing``, and no block and no job is ready.
     ///
-    /// - *Of tasks it knows nothing:* it ends while a task waits. It may even end when the timer that the task has
-    ///   waited for has just fired, since a task that goes on passes through another thread. A program that waits for
-    ///   its tasks is the body of ``Loop/runMain(_:)``. Or a task keeps a ``Loop/PortSource`` in the mode until it is
-    ///   done.
+    /// - *Of tasks it knows nothing:* it ends while a task waits, unless what the task waits for is in the mode, such
+    ///   as a timer. Even then it may end as soon as the timer has fired, since a task that goes on passes through
+    ///   another thread. A program that waits for its tasks is the body of ``Loop/runMain(_:)``. Or the task keeps a
+    ///   ``Loop/PortSource`` in the mode, which it invalidates, before it calls ``Loop/wakeUp()``.
     /// - *Another thread* that removes the last item does not end the sleep: call ``Loop/wakeUp()``.
     /// - *On a ``LoopThread``* only a stop ends it in common modes, which have the port that keeps the thread alive.
-    /// - *Inside a handler* it does not end while the timer or source that calls the handler is in the mode.
+    /// - *Inside a handler* it does not end while the timer or source that calls the handler is in the mode, unless
+    ///   that is one of the background.
     ///
     /// - Parameter mode: A common mode, such as the default one, to serve the main queue.
     /// - Returns: `finished`; or `stopped`, if a stop came first.

@@ -89,7 +89,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         let items = loop.lock.withLock {
             // A port waits for senders, which learn of the end; a limiter reports its call itself.
             loop.modesWithItems.flatMap { mode -> [Loop.Item] in
-                mode.timers.allThatKeepRunsGoing.filter { !$0.isOfLimiter }
+                mode.timers.allButIdle.filter { !$0.isOfLimiter }
                     + mode.source1s.all.map(\.source).filter { !$0.isPort }
             }
         }

@@ -135,7 +135,7 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
 
     // MARK: Asking
 
-    /// Whether no timer keeps a run going.
+    /// Whether all timers wait to be restarted.
     var isIdle: Bool { byDeadline.first.map { $0.key == Self.idle } ?? true }
 
     /// Whether the loop must wake for a timer at `now` or before.

@@ -43,6 +43,31 @@
                 timer.invalidate()
             }
         },
+        // Beside an item of the background, which no longer keeps it going.
+        Program("a run until nothing is left, against what another thread leaves it", bound: 2) { play in
+            play.thread {
+                let loop = Loop.current
+                let port = try! Loop.PortSource { _ in }
+                let timer = Loop.Timer(restartableAfter: .seconds(1000)) { _ in }
+                for item in [port, timer] { loop.add(item) }
+                timer.restart()
+                let end = Shared<Loop.Instant?>(nil)
+                let changes: [@Sendable () -> Void] = [{ port.keepsRunsGoing = false }, { timer.nextFireTime = nil }]
+                let threads = changes.map { change in
+                    start {
+                        change()
+                        end.value = loop.now
+                    }
+                }
+                let result = loop.runUntilFinished()
+                let now = loop.now
+                for thread in threads { System.join(thread) }
+                let time = end.value!.duration(to: now)
+                play.require(
+                    result == .finished && time < .microseconds(200), "The run returned \(result), after \(time).")
+                for item in [port, timer] { item.invalidate() }
+            }
+        },
         Program("a timer moves to another mode and back against its firing") { play in
             play.changes { timer, loop in
                 loop.add(timer, in: "other")

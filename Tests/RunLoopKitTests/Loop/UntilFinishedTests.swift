@@ -56,25 +56,75 @@ import Testing
         }
     }
 
-    @Test("A run until nothing is left ends when another thread moves the last item to the background")
-    func movedByAnotherThread() throws {
+    private enum LastItem: CaseIterable { case port, timer, sleeper, limiter, portOfTheBackground }
+
+    @Test("A run until nothing is left ends when another thread stops the last item", arguments: LastItem.allCases)
+    private func stoppedByAnotherThread(_ item: LastItem) throws {
         let thread = try LoopThread(name: "background")
-        let results = Log<Loop.RunResult>()
-        let port = try Loop.PortSource { _ in }
-        let (isAsleep, isOver) = (Gate(), Gate())
+        let (loop, mode) = (thread.loop, Loop.Mode("m"))
+        let (background, port) = (try Loop.PortSource { _ in }, try Loop.PortSource { _ in })
+        background.keepsRunsGoing = false
+        loop.add(background, in: mode)
+        let timer = Loop.Timer(restartableAfter: .seconds(1000)) { _ in }
+        let limiter = Debounce<Int>(interval: .seconds(1000), on: loop, in: [mode]) { _ in }
+        var task: Task<Void, any Error>?
+        switch item {
+        case .port, .portOfTheBackground: loop.add(port, in: mode)
+        case .timer: loop.add(timer, in: mode)
+        case .limiter: limiter(1)
+        case .sleeper:
+            task = Task.detached { try await Task.sleep(for: .seconds(1000), clock: LoopClock(loop, in: mode)) }
+            spin(until: loop.description.contains("sleep of a task"))
+        }
+        let (results, isOver) = (Log<Loop.RunResult>(), Gate())
         thread.perform {
-            let loop = Loop.current
-            loop.add(Loop.Observer(.beforeWaiting) { _, _ in isAsleep.open() }, in: "m")
-            loop.add(port, in: "m")
-            results.add(loop.runUntilFinished(in: "m"))
+            results.add(Loop.current.runUntilFinished(in: mode))
             isOver.open()
         }
-        isAsleep.wait()
-        port.keepsRunsGoing = false
+        spin(until: loop.isWaiting && loop.currentMode == mode)
+        switch item {
+        case .port:
+            port.invalidate()
+            loop.wakeUp()
+        case .portOfTheBackground: port.keepsRunsGoing = false
+        case .timer: timer.nextFireTime = nil
+        case .limiter: limiter.cancel()
+        case .sleeper: task?.cancel()
+        }
         isOver.wait()
         thread.stop()
         thread.join()
         #expect(results.entries == [.finished])
+    }
+
+    @Test("A change that leaves an item in the foreground wakes no loop")
+    func needlessChange() throws {
+        let thread = try LoopThread(name: "background")
+        let port = try Loop.PortSource { _ in }
+        thread.loop.add(port, in: .common)
+        try thread.performAndWait {}
+        spin(until: thread.loop.isWaiting)
+        let waits = thread.loop.counters.waits
+        port.keepsRunsGoing = true
+        // The thread's own port is in the foreground.
+        port.keepsRunsGoing = false
+        port.keepsRunsGoing = true
+        #expect(thread.loop.isWaiting && thread.loop.counters.waits == waits)
+        thread.stop()
+        thread.join()
+    }
+
+    @Test("A run until nothing is left ends in the handler of an item of the background")
+    func inHandlerOfTheBackground() {
+        let (loop, _) = Loop.inVirtualTime()
+        let results = Log<Loop.RunResult>()
+        let timer = Loop.Timer(every: .seconds(1)) { firing in
+            results.add(Loop.current.runUntilFinished())
+            firing.timer.invalidate()
+        }
+        timer.keepsRunsGoing = false
+        loop.add(timer)
+        #expect(loop.run(for: .seconds(3)) == .finished && results.entries == [.finished])
     }
 
     @Test("A run until nothing is left teaches its caller nothing of a closing")

@@ -41,7 +41,7 @@ import Testing
 
     @Test(
         "The environment sets the limit",
-        arguments: [(nil, 120), ("300", 300), ("0", nil), ("-1", nil), ("soon", 120)] as [(String?, Int?)])
+        arguments: [(nil, 300), ("300", 300), ("0", nil), ("-1", nil), ("soon", 300)] as [(String?, Int?)])
     func environment(_ asked: String?, _ limit: Int?) { #expect(TimeBound(asked).limit == limit) }
 
     @Test("The trait watches the tests of its suite")

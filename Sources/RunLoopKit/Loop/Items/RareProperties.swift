@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Loop.Item {
     /// What few items have, so that the others have room for one reference only.
     class Rare {
@@ -10,6 +12,10 @@ extension Loop.Item {
 
         /// See ``Loop/Item/keepsRunsGoing``.
         @exclusivity(unchecked) final var keepsRunsGoing = true
+
+        /// Whether any item of the process has ever been of the background. Relaxed: who changes that wakes the loops
+        /// of the item.
+        static let hasBackground = Atomic<Bool>(false)
 
         /// Whether any property differs from that of an item without this object.
         var isNeeded: Bool { label != nil || more != nil || !keepsRunsGoing }
@@ -53,8 +59,9 @@ extension Loop.Item {
 }
 
 extension Loop.Item {
-    /// Whether ``Loop/runUntilFinished(in:)`` goes on while the item is in its mode. Initially true. False for an item
-    /// of the background, such as a signal source that is there for Ctrl-C: such a run ends when no other item is left.
+    /// Whether ``Loop/runUntilFinished(in:)`` goes on while the item is in the run's mode; no other run asks. Initially
+    /// true. False for an item of the background, such as a signal source for Ctrl-C: such a run ends when no other
+    /// item is left.
     ///
     /// ```swift
     /// let interrupts = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
@@ -64,15 +71,19 @@ extension Loop.Item {
     ///
     /// - *Any other run* counts every source and timer, as CFRunLoop's does.
     /// - *An observer* keeps no run going, whatever its value.
-    /// - *A run that sleeps* when another thread changes the value wakes, and looks again.
+    /// - *A run that sleeps* when another thread sets the value to false wakes, and looks again.
     /// - *Printed,* such an item is `in the background`.
     ///
-    /// From any thread. libuv: `uv_ref`, `uv_unref`. Node has the same.
+    /// From any thread. libuv: `uv_ref`, `uv_unref`.
     public final var keepsRunsGoing: Bool {
         get { itemLock.withLock { memberships.rare?.keepsRunsGoing ?? true } }
         set {
-            withLocks { changeRareProperties { $0.keepsRunsGoing = newValue } }
-            for loop in currentModes.compactMap(\.loop) where !loop.isOnOwnThread { loop.wakeUp() }
+            if !newValue { Rare.hasBackground.store(true, ordering: .relaxed) }
+            var hasLeftForeground = false
+            withLocks {
+                changeRareProperties { hasLeftForeground = exchange(&$0.keepsRunsGoing, with: newValue) && !newValue }
+            }
+            if hasLeftForeground { currentModes.wakeIfEmpty() }
         }
     }
 }

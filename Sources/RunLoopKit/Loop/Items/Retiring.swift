@@ -5,7 +5,7 @@ extension Loop.Item {
     /// Invalidates the item, and wakes the loops of modes that it leaves empty.
     func retire() { invalidateLeavingModes().wakeIfEmpty() }
 
-    /// Wakes the loops of the item's modes in which nothing keeps a run going.
+    /// Wakes the loops of the item's modes in which nothing is left but what is of the background.
     @inline(never)
     func wakeLoopIfEmpty() {
         itemLock.lock()
@@ -27,11 +27,12 @@ extension Loop {
 }
 
 extension Sequence<ModeState> {
-    /// Wakes the loops of those modes in which nothing keeps a run going, unless the calling thread runs them.
+    /// Wakes the loops of those modes in which nothing is left but what is of the background, unless the calling thread
+    /// runs them. A run that counts the background goes on.
     func wakeIfEmpty() {
         for mode in self {
             guard let loop = mode.loop, !loop.isOnOwnThread else { continue }
-            if loop.lock.withLock({ mode.isEmpty && mode !== loop.commonMembership }) { loop.wakeUp() }
+            if loop.lock.withLock({ !mode.hasForeground && mode !== loop.commonMembership }) { loop.wakeUp() }
         }
     }
 }

@@ -56,7 +56,10 @@ final class Source1Table {
         sources.indices.compactMap { index in sources[index].map { ($0, token(of: index)) } }
     }
 
-    func contains(where isWanted: (any Source1) -> Bool) -> Bool { sources.contains { $0.map(isWanted) ?? false } }
+    /// The last source first: the last slots are rarely empty.
+    func contains(where isWanted: (any Source1) -> Bool) -> Bool {
+        sources.reversed().contains { $0.map(isWanted) ?? false }
+    }
 
     /// Those to watch, in the order in which an epoll set made now reports them: first those that are not ready, then
     /// by the sequence number of their readiness.

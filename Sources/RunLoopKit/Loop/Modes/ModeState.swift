@@ -136,16 +136,19 @@ final class ModeState {
     /// Whether items leave the mode without help of its loop. In virtual time the loop has more to do.
     var itemsLeaveAlone: Bool { !isVirtual }
 
-    /// Whether no item in the mode keeps a run going. Observers do not. A run looks for blocks itself.
+    /// Whether a run in the mode has no item to wait for: no source, and no timer but idle ones. A run looks for blocks
+    /// itself.
     var isEmpty: Bool {
         assertLocked()
         return !has(.sources) && timers.areIdle
     }
 
-    /// Whether an item keeps a run going that ends when nothing is left. Nearly always the first one does.
-    var hasItemInForeground: Bool {
+    /// Whether an item is left that is not of the background. Beside some of the background the first one is, nearly
+    /// always, that the search meets.
+    var hasForeground: Bool {
         assertLocked()
-        return source0s.contains(where: \.keepsRunsGoing) || source1s.contains { $0.keepsRunsGoing }
+        guard !isEmpty, Loop.Item.Rare.hasBackground.load(ordering: .relaxed) else { return !isEmpty }
+        return source1s.contains { $0.keepsRunsGoing } || source0s.contains(where: \.keepsRunsGoing)
             || timers.contains { $0.heapTimes.deadline != TimerHeap.idle && $0.keepsRunsGoing }
     }
 

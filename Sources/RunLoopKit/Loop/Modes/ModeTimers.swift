@@ -24,12 +24,12 @@ struct ModeTimers: ~Copyable {
     /// False for a mode that has had timers on another clock, or precise ones, too.
     var isEmpty: Bool { suspending.isEmpty && others == nil }
 
-    /// Whether no timer keeps a run going.
+    /// Whether all timers wait to be restarted.
     var areIdle: Bool { suspending.isIdle && others?.areIdle ?? true }
     var all: [Loop.Timer] { suspending.all + (others?.all ?? []) }
 
     /// Without those that wait to be restarted.
-    var allThatKeepRunsGoing: [Loop.Timer] { all.filter { $0.heapTimes.deadline != TimerHeap.idle } }
+    var allButIdle: [Loop.Timer] { all.filter { $0.heapTimes.deadline != TimerHeap.idle } }
 
     func contains(where isWanted: (Loop.Timer) -> Bool) -> Bool {
         suspending.contains(where: isWanted) || others?.contains(where: isWanted) ?? false
