@@ -125,9 +125,6 @@ static inline bool clinux_entry_is_folder(DIR *folder, const struct dirent *entr
 // The caller frees it.
 static inline char *clinux_resolved_path(const char *path) { return realpath(path, 0); }
 
-// A function with a variable number of arguments, which Swift does not import.
-static inline int clinux_duplicate(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 0); }
-
 // Looks without waiting.
 static inline int clinux_poll(struct pollfd *requests, unsigned long count) {
     struct timespec none = {0, 0};

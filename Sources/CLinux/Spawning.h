@@ -90,7 +90,8 @@ static inline int clinux_spawn(
     return error;
 }
 
-// Another number for the open file, above those of the standard streams.
+// Another number for the open file, above those of the standard streams. Swift does not import a function with a variable
+// number of arguments.
 static inline int clinux_duplicate_above_streams(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
 // Whether a call has failed for lack of descriptors or memory.

@@ -41,7 +41,7 @@ struct ChildPipes {
         case .descriptor(let descriptor): return .descriptor(descriptor)
         case .pipe: break
         }
-        let ends = try System.makePipe()
+        let ends = try System.makePipe(isNonBlocking: false)
         let (reader, writer) = (OwnedDescriptor(ends.reader), OwnedDescriptor(ends.writer))
         let (own, other) = childReads ? (writer, reader) : (reader, writer)
         childs.append(other)

@@ -26,7 +26,15 @@ extension System {
 
     /// Returns another number for the same open file.
     static func duplicate(_ descriptor: Descriptor) throws(LoopError) -> Descriptor {
-        try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", clinux_duplicate(descriptor))
+        try check("fcntl(\(descriptor), F_DUPFD_CLOEXEC)", clinux_duplicate_above_streams(descriptor))
+    }
+
+    /// A new descriptor of the library's, or another one in its place if its number is that of a standard stream: a
+    /// program that was started without one would read, or write, what is the library's.
+    static func aboveStreams(_ descriptor: Descriptor) throws(LoopError) -> Descriptor {
+        guard descriptor <= 2 else { return descriptor }
+        defer { close(descriptor) }
+        return try duplicate(descriptor)
     }
 
     /// Whether a descriptor of the library's is readable now. Consumes nothing, so it may be an epoll set. Traps if it

@@ -22,7 +22,7 @@ struct EventFD: ~Copyable, Sendable {
 extension System {
     /// Makes an eventfd with the count zero. It is non-blocking, so a read never waits.
     static func makeEventFD() throws(LoopError) -> Descriptor {
-        try check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK)))
+        try aboveStreams(check("eventfd", eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))))
     }
 
     /// Puts a new eventfd, to which 1 was added, in the place of one that a forked child may share with its parent.

@@ -138,10 +138,6 @@
 
     // MARK: fcntl(F_DUPFD_CLOEXEC)
 
-    func clinux_duplicate(_ descriptor: Int32) -> Int32 {
-        Faults.fails(.duplicate) ? -1 : CLinux.clinux_duplicate(descriptor)
-    }
-
     func clinux_duplicate_above_streams(_ descriptor: Int32) -> Int32 {
         Faults.fails(.duplicate) ? -1 : CLinux.clinux_duplicate_above_streams(descriptor)
     }

@@ -45,7 +45,7 @@ struct FolderNoticeKinds: OptionSet, Sendable {
 extension System {
     static func makeInotify() throws(LoopError) -> Descriptor {
         let descriptor = clinux_inotify_make()
-        if descriptor >= 0 { return descriptor }
+        if descriptor >= 0 { return try aboveStreams(descriptor) }
         let advice =
             lastError == EMFILE
             ? "no descriptor is left, or no instance of inotify: the limit is fs.inotify.max_user_instances" : nil

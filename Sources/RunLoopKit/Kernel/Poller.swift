@@ -126,6 +126,6 @@ struct Poller: ~Copyable {
 
 extension System {
     static func makeEpoll() throws(LoopError) -> Descriptor {
-        try check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC)))
+        try aboveStreams(check("epoll_create1", epoll_create1(Int32(EPOLL_CLOEXEC))))
     }
 }

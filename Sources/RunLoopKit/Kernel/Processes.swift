@@ -4,7 +4,7 @@ extension System {
     /// Makes a descriptor that becomes readable when a process ends.
     static func makeProcessFD(_ process: Int32) throws(LoopError) -> Descriptor {
         let descriptor = clinux_pidfd_open(process)
-        if descriptor >= 0 { return descriptor }
+        if descriptor >= 0 { return try aboveStreams(descriptor) }
         let advice = clinux_errno() == ENOSYS ? "pidfds need Linux 5.4" : nil
         throw LoopError(call: "pidfd_open(\(process))", code: clinux_errno(), advice: advice)
     }

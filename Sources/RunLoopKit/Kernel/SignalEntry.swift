@@ -21,15 +21,11 @@ struct SignalEntry: @unchecked Sendable {
             throw LoopError(
                 call: "sigaction(\(queued))", code: EINVAL, advice: "give a real-time signal a source of its own")
         }
-        var ends: (Descriptor, Descriptor) = (-1, -1)
-        try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
-            let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress
-            try System.check("pipe2", pipe2(pair, O_CLOEXEC | O_NONBLOCK))
-        }
+        let ends = try System.makePipe(isNonBlocking: true)
         self.signals = signals
         listeners = .allocate(capacity: signals.count)
         listeners.initialize(
-            repeating: clinux_signal_listener(reader: ends.0, writer: ends.1, lost: 0, pending: 0, next: nil),
+            repeating: clinux_signal_listener(reader: ends.reader, writer: ends.writer, lost: 0, pending: 0, next: nil),
             count: signals.count)
     }
 

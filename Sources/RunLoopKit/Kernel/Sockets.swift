@@ -89,7 +89,7 @@ extension System {
     ///
     /// - Parameter name: The address, for the error.
     static func connect(to address: Address, _ name: String) throws(LoopError) -> Descriptor {
-        let descriptor = try check("socket", clinux_make_stream_socket(address.family))
+        let descriptor = try aboveStreams(check("socket", clinux_make_stream_socket(address.family)))
         guard connect(descriptor, address) < 0, lastError != EINPROGRESS else { return descriptor }
         let code = lastError
         close(descriptor)
@@ -117,7 +117,7 @@ extension System {
     static func listen(
         at address: Address, _ name: String, backlog: Int32, sharesPort: Bool
     ) throws(LoopError) -> Descriptor {
-        let descriptor = try check("socket", clinux_make_stream_socket(address.family))
+        let descriptor = try aboveStreams(check("socket", clinux_make_stream_socket(address.family)))
         do throws(LoopError) {
             if address.family != AF_UNIX {
                 try check("setsockopt(SO_REUSEADDR)", clinux_allow_reuse(descriptor))
@@ -163,7 +163,9 @@ extension System {
 
     static func accept(from listener: Descriptor) -> Accepted {
         let descriptor = clinux_accept(listener)
-        guard descriptor < 0 else { return .connection(descriptor) }
+        if descriptor >= 0 {
+            do throws(LoopError) { return .connection(try aboveStreams(descriptor)) } catch { return .refused(error) }
+        }
         switch lastError {
         case EAGAIN: return .nothing
         case EBADF, ENOTSOCK: descriptorFailed("accept4(\(listener))")

@@ -10,12 +10,24 @@ extension System {
         case sameAsOutput
     }
 
-    /// Makes a pipe, whose ends block and are closed on exec.
-    static func makePipe() throws(LoopError) -> (reader: Descriptor, writer: Descriptor) {
+    /// Makes a pipe, whose ends are closed on exec.
+    static func makePipe(isNonBlocking: Bool) throws(LoopError) -> (reader: Descriptor, writer: Descriptor) {
         var ends: (reader: Descriptor, writer: Descriptor) = (-1, -1)
         try withUnsafeMutableBytes(of: &ends) { bytes throws(LoopError) in
             let pair = bytes.assumingMemoryBound(to: Descriptor.self).baseAddress
-            try check("pipe2", pipe2(pair, O_CLOEXEC))
+            try check("pipe2", pipe2(pair, isNonBlocking ? O_CLOEXEC | O_NONBLOCK : O_CLOEXEC))
+        }
+        do throws(LoopError) {
+            ends.reader = try aboveStreams(ends.reader)
+        } catch {
+            close(ends.writer)
+            throw error
+        }
+        do throws(LoopError) {
+            ends.writer = try aboveStreams(ends.writer)
+        } catch {
+            close(ends.reader)
+            throw error
         }
         return ends
     }

@@ -28,8 +28,8 @@ struct TimerFD: ~Copyable {
             case .continuous: (CLOCK_BOOTTIME, Int32(TFD_TIMER_ABSTIME))
             case .wallClock: (CLOCK_REALTIME, Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET))
             }
-        descriptor = try System.check(
-            "timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)))
+        descriptor = try System.aboveStreams(
+            System.check("timerfd_create", timerfd_create(number, Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK))))
         if clock == .wallClock { _ = arm(at: .max) }
     }
 
