@@ -13,5 +13,8 @@ public enum RateLimitOverlap: Hashable, Sendable {
     /// That happens when the new action is due, not when it is called for: during the pause of a debounce the previous
     /// action runs on, and may deliver an old result. <doc:ThrottleOrDebounce#Asynchronous-actions> says how to prevent
     /// that.
+    ///
+    /// While calls keep coming, an action that takes longer than the time between two actions, such as the `maxWait` of
+    /// a debounce, never ends: the next one cancels it.
     case cancelPrevious
 }
