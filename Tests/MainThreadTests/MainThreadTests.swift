@@ -228,6 +228,13 @@ import Testing
             ])
     }
 
+    /// A status other than zero is the line of Streams.swift that failed.
+    @Test("No descriptor of the library's keeps the number of a closed stream, or makes a closed one seem open")
+    func closedStreams() throws {
+        let program = try Program.run("DescriptorProgram", ["streams"])
+        #expect(program.status == 0)
+    }
+
     @Test("A child takes a descriptor, and one for each pipe; a thread waits only for one that was invalidated")
     func childrensUse() throws {
         let program = try Program.run("DescriptorProgram", ["children"])

@@ -5,6 +5,8 @@ extension System {
     /// temporary epoll set tries, which takes a descriptor.
     static func checkCanBeWatched(_ descriptor: Descriptor) throws(LoopError) {
         if clinux_is_socket_or_pipe(descriptor) { return }
+        // A number that is free could be that of the epoll set.
+        guard isOpen(descriptor) else { throw LoopError(call: "epoll_ctl(\(descriptor))") }
         let epoll = try makeEpoll()
         defer { close(epoll) }
         var event = epoll_event()

@@ -212,8 +212,8 @@ extension System {
         let code = lastError
         defer { clinux_set_errno(code) }
         guard let file = socketFile(of: address) else { return false }
-        let descriptor = clinux_make_stream_socket(AF_UNIX)
-        guard descriptor >= 0 else { return false }
+        let made = try? aboveStreams(check("socket", clinux_make_stream_socket(AF_UNIX)))
+        guard let descriptor = made else { return false }
         defer { close(descriptor) }
         guard connect(descriptor, address) < 0, lastError == ECONNREFUSED else { return false }
         remove(file)

@@ -118,7 +118,7 @@ extension System {
         switch clinux_open_member_of_group(group) {
         case -1: .none
         case -2: .unknown
-        case let processFD: .living(processFD)
+        case let processFD: (try? aboveStreams(processFD)).map { .living($0) } ?? .unknown
         }
     }
 

@@ -1,6 +1,6 @@
 // A loop without descriptors, in a process with no other thread that could open or close one. With "errors": each
 // system call fails, in turn. With "run": runs a loop that has none. With "many": a loop with ten thousand. With
-// "children": what child processes take.
+// "children": what child processes take. With "streams": none of the library's has the number of a closed stream.
 import RunLoopKit
 
 #if canImport(Glibc)
@@ -95,6 +95,11 @@ if CommandLine.arguments.dropFirst().first == "many" {
 if CommandLine.arguments.dropFirst().first == "children" {
     try countChildren()
     exit(0)
+}
+
+if CommandLine.arguments.dropFirst().first == "streams" {
+    try useInputsWithoutStreams()
+    _exit(0)
 }
 
 let loop = Loop.current

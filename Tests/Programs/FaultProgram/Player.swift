@@ -149,6 +149,8 @@
                 [EACCES, ENAMETOOLONG, ENOENT, ENOTDIR, EIO, ENOTCONN, ESTALE].contains(error)
                     ? ["a subfolder is not watched"] : []
             case .ownAddress: ["a listener does not know its address"]
+            // What is not open cannot be watched.
+            case .isOpen: ["epoll_ctl("]
             // Whether a file has been left behind is not known, or it cannot be removed.
             case .connect, .unlink, .socket, .pathStatus: scene == "unix, left behind" ? ["bind(left"] : []
             default: []

@@ -4,14 +4,6 @@ import Testing
 
 @testable import RunLoopKit
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
-
 /// Which descriptors can be watched, and the errors for the others.
 @Suite(.timeBound) struct FileDescriptorKindTests {
     private typealias Source = Loop.FileDescriptorSource
@@ -60,54 +52,6 @@ import Testing
         for error in [borrowed, owned] {
             #expect(error?.description == "epoll_ctl(\(number)): Bad file descriptor (EBADF)")
         }
-    }
-
-    /// Or a program would read, as its input, what is the library's.
-    @Test("No descriptor of the library's gets the number of a closed standard stream")
-    func closedStreams() async {
-        await #expect(processExitsWith: .success) {
-            for number: Int32 in 0...2 { closeFile(number) }
-            try FileDescriptorKindTests.useInputsWithoutStreams()
-            _exit(0)
-        }
-    }
-
-    /// Ends the process with the line in which a stream is open. An expectation could not print.
-    private static func requireClosedStreams(_ line: Int32 = #line) {
-        for number: Int32 in 0...2 where isOpen(number) { _exit(line) }
-    }
-
-    private static func useInputsWithoutStreams() throws {
-        do throws(LoopError) {
-            _ = try Source(0) { _, _ in }
-            _exit(1)
-        } catch {
-            guard error.description == "epoll_ctl(0): Bad file descriptor (EBADF)" else { _exit(2) }
-        }
-        requireClosedStreams()
-        let thread = try LoopThread(name: "streams")
-        let loop = thread.loop
-        try thread.performAndWait {
-            loop.add(Loop.Timer(after: .seconds(1000)) { _ in })
-            loop.add(Loop.Timer(after: .seconds(1000), timeBase: .wallClock) { _ in })
-            loop.run(mode: "m", for: .zero)
-        }
-        requireClosedStreams()
-        let port = try Loop.PortSource { _ in }
-        let signal = try Loop.SignalSource(SIGUSR1) { _, _ in }
-        let folder = try Loop.FolderSource("/proc/self/fdinfo", options: .subfolders) { _, _ in }
-        requireClosedStreams()
-        let listener = try Loop.Listener(.tcp(.loopback, port: 0)) { _, _ in }
-        let client = try Loop.Connection(connectingTo: listener.address!)
-        let child = try Loop.ChildProcess("sleep", ["1000"], input: .pipe, output: .pipe, error: .pipe)
-        let process = try Loop.ProcessSource(child.process) { _, _ in }
-        requireClosedStreams()
-        for item in [port, signal, folder, listener, client, child, process] { loop.add(item, in: .common) }
-        try thread.performAndWait {}
-        requireClosedStreams()
-        child.signal(SIGKILL)
-        thread.stop()
-        thread.join()
     }
 
     /// A loop hosts a foreign epoll set by its descriptor.

@@ -1,7 +1,8 @@
 import LoopTestSupport
-import RunLoopKit
 import TestSupport
 import Testing
+
+@testable import RunLoopKit
 
 /// Runs that end when nothing is left. For those of the main loop see `RunMainTests`.
 @Suite(.timeBound) struct UntilFinishedTests {
@@ -102,14 +103,13 @@ import Testing
         let thread = try LoopThread(name: "background")
         let port = try Loop.PortSource { _ in }
         thread.loop.add(port, in: .common)
-        try thread.performAndWait {}
-        spin(until: thread.loop.isWaiting)
-        let waits = thread.loop.counters.waits
+        spin(until: thread.loop.waker.isAsleep)
+        let writes = thread.loop.counters.wakeWrites
         port.keepsRunsGoing = true
         // The thread's own port is in the foreground.
         port.keepsRunsGoing = false
         port.keepsRunsGoing = true
-        #expect(thread.loop.isWaiting && thread.loop.counters.waits == waits)
+        #expect(thread.loop.waker.isAsleep && thread.loop.counters.wakeWrites == writes)
         thread.stop()
         thread.join()
     }

@@ -71,7 +71,7 @@ extension Loop.Item {
     ///
     /// - *Any other run* counts every source and timer, as CFRunLoop's does.
     /// - *An observer* keeps no run going, whatever its value.
-    /// - *A run that sleeps* when another thread sets the value to false wakes, and looks again.
+    /// - *A run that sleeps* when another thread sets the value of the last such item to false wakes, and ends.
     /// - *Printed,* such an item is `in the background`.
     ///
     /// From any thread. libuv: `uv_ref`, `uv_unref`.

@@ -18,8 +18,8 @@ extension Loop {
         case loopThatNeverRuns(item: String)
         /// A limiter's call waits on ``Loop/main``, which no thread has run: for two seconds its action has been due.
         case mainLoopThatNeverRuns(item: String)
-        /// A ``LoopThread`` was dropped, and not stopped, while timers, or sources other than ports, were on it: its
-        /// last reference was released.
+        /// A ``LoopThread`` was dropped, and not stopped, while timers that wait for a time, or version-1 sources other
+        /// than ports, were on it: its last reference was released.
         ///
         /// Items with handlers of an actor do not count, since the actor is gone as well. Nor do limiters, which report
         /// a dropped call themselves: ``Loop/Mistake/droppedLimiter(limiter:)``.
