@@ -1,5 +1,3 @@
-import Synchronization
-
 extension Loop.Item {
     /// What few items have, so that the others have room for one reference only.
     class Rare {
@@ -12,10 +10,6 @@ extension Loop.Item {
 
         /// See ``Loop/Item/keepsRunsGoing``.
         @exclusivity(unchecked) final var keepsRunsGoing = true
-
-        /// Whether any item of the process has ever been of the background. Relaxed: who changes that wakes the loops
-        /// of the item.
-        static let hasBackground = Atomic<Bool>(false)
 
         /// Whether any property differs from that of an item without this object.
         var isNeeded: Bool { label != nil || more != nil || !keepsRunsGoing }
@@ -54,36 +48,6 @@ extension Loop.Item {
                 }
             }
             if isStillThere { return }
-        }
-    }
-}
-
-extension Loop.Item {
-    /// Whether ``Loop/runUntilFinished(in:)`` goes on while the item is in the run's mode; no other run asks. Initially
-    /// true. False for an item of the background, such as a signal source for Ctrl-C: such a run ends when no other
-    /// item is left.
-    ///
-    /// ```swift
-    /// let interrupts = try Loop.SignalSource(SIGINT) { _, _ in Loop.main.stop() }
-    /// interrupts.keepsRunsGoing = false
-    /// Loop.main.add(interrupts)
-    /// ```
-    ///
-    /// - *Any other run* counts every source and timer, as CFRunLoop's does.
-    /// - *An observer* keeps no run going, whatever its value.
-    /// - *A run that sleeps* when another thread sets the value of the last such item to false wakes, and ends.
-    /// - *Printed,* such an item is `in the background`.
-    ///
-    /// From any thread. libuv: `uv_ref`, `uv_unref`.
-    public final var keepsRunsGoing: Bool {
-        get { itemLock.withLock { memberships.rare?.keepsRunsGoing ?? true } }
-        set {
-            if !newValue { Rare.hasBackground.store(true, ordering: .relaxed) }
-            var hasLeftForeground = false
-            withLocks {
-                changeRareProperties { hasLeftForeground = exchange(&$0.keepsRunsGoing, with: newValue) && !newValue }
-            }
-            if hasLeftForeground { currentModes.wakeIfEmpty() }
         }
     }
 }
