@@ -113,13 +113,6 @@ extension Loop {
 /// | is ending, and has one connection left | `remove` | is over: closures are called, and tasks resumed |
 /// | is released | `forget` | retains no connection, and counts them still |
 final class ConnectionMembers: @unchecked Sendable {
-    private struct Member {
-        /// Nil once the set is released.
-        var connection: Loop.Connection?
-        /// It lives: its deinit removes the member.
-        unowned(unsafe) let stay: ConnectionStay
-    }
-
     /// When the period ends.
     private struct Deadline {
         let clock: LoopTime
@@ -132,8 +125,13 @@ final class ConnectionMembers: @unchecked Sendable {
 
     // Guarded by `lock`, and exclusivity is unchecked for that.
 
-    /// Without gaps: the last one takes the place of one that leaves.
-    @exclusivity(unchecked) private var members: [Member] = []
+    /// The connections, each in the slot of its stay. Nil in a free slot; once the set is released, in all.
+    ///
+    /// No reference to a stay: if it were the last one, the deinit of the stay would run with the lock held.
+    @exclusivity(unchecked) private var slots: [Loop.Connection?] = []
+
+    /// The slots that stays have left.
+    @exclusivity(unchecked) private var freeSlots: [Int] = []
 
     /// Nil while the set is open.
     @exclusivity(unchecked) private var period: Duration?
@@ -144,11 +142,12 @@ final class ConnectionMembers: @unchecked Sendable {
     @exclusivity(unchecked) private var completions: [Completion] = []
     @exclusivity(unchecked) private var waiters: [Promise<Void>] = []
 
-    var count: Int { lock.withLock { members.count } }
+    var count: Int { lock.withLock { countWhileLocked } }
     var connections: [Loop.Connection] { lock.withLock { connectionsWhileLocked } }
     var isEnding: Bool { lock.withLock { period != nil } }
 
-    private var connectionsWhileLocked: [Loop.Connection] { members.compactMap(\.connection) }
+    private var countWhileLocked: Int { slots.count - freeSlots.count }
+    private var connectionsWhileLocked: [Loop.Connection] { slots.compactMap(\.self) }
 
     // MARK: Members
 
@@ -157,19 +156,20 @@ final class ConnectionMembers: @unchecked Sendable {
         connection.itemLock.assertHeld()
         return lock.withLock {
             guard period == nil else { return nil }
-            let stay = ConnectionStay(in: self, at: members.count)
-            members.append(Member(connection: connection, stay: stay))
-            return stay
+            guard let slot = freeSlots.popLast() else {
+                slots.append(connection)
+                return ConnectionStay(in: self, at: slots.count - 1)
+            }
+            slots[slot] = connection
+            return ConnectionStay(in: self, at: slot)
         }
     }
 
     /// Called by the deinit of the stay.
-    fileprivate func remove(_ stay: ConnectionStay) {
+    fileprivate func remove(at slot: Int) {
         let connection = lock.withLock {
-            let last = members.removeLast()
-            guard last.stay !== stay else { return last.connection }
-            last.stay.index = stay.index
-            return exchange(&members[stay.index], with: last).connection
+            freeSlots.append(slot)
+            return slots[slot].take()
         }
         // Without the lock: it may be the last reference.
         withExtendedLifetime(connection) {}
@@ -179,7 +179,7 @@ final class ConnectionMembers: @unchecked Sendable {
     /// The set is released.
     func forget() {
         let connections = lock.withLock {
-            defer { for index in members.indices { members[index].connection = nil } }
+            defer { for slot in slots.indices { slots[slot] = nil } }
             return connectionsWhileLocked
         }
         withExtendedLifetime(connections) {}
@@ -231,7 +231,7 @@ final class ConnectionMembers: @unchecked Sendable {
     /// Calls the closures and resumes the tasks that wait, if the set is ending and empty.
     func completeIfOver() {
         let (completions, waiters) = lock.withLock { () -> ([Completion], [Promise<Void>]) in
-            guard period != nil, members.isEmpty else { return ([], []) }
+            guard period != nil, countWhileLocked == 0 else { return ([], []) }
             return (exchange(&self.completions, with: []), exchange(&self.waiters, with: []))
         }
         guard !completions.isEmpty || !waiters.isEmpty else { return }
@@ -261,12 +261,11 @@ final class ConnectionMembers: @unchecked Sendable {
 /// A connection's stay in a set. The connection retains it until it is closed; released, it is over.
 final class ConnectionStay: @unchecked Sendable {
     let members: ConnectionMembers
-    /// Guarded by the lock of `members`, and exclusivity is unchecked for that.
-    @exclusivity(unchecked) fileprivate var index: Int
+    private let slot: Int
 
-    fileprivate init(in members: ConnectionMembers, at index: Int) { (self.members, self.index) = (members, index) }
+    fileprivate init(in members: ConnectionMembers, at slot: Int) { (self.members, self.slot) = (members, slot) }
 
-    deinit { members.remove(self) }
+    deinit { members.remove(at: slot) }
 }
 
 /// The stays that end when a connection has reported its last event.

@@ -130,12 +130,16 @@ import Testing
         #expect(scene.log.entries == ["0 at 0", "end at 5"])
     }
 
-    @Test("The last of two that leave is any of them; a connection may be in several sets")
+    @Test("Connections leave in any order, and their places are taken again; a connection may be in several sets")
     func severalSets() throws {
         let (scene, other) = (Scene(), Loop.ConnectionSet())
-        let pairs = try (0..<4).map { try scene.pair("\($0)") }
+        var pairs = try (0..<4).map { try scene.pair("\($0)") }
         for pair in pairs { other.insert(pair.connection) }
         for index in [1, 0, 3, 2] {
+            if index == 3 {
+                pairs.append(try scene.pair())
+                other.insert(pairs[4].connection)
+            }
             pairs[index].connection.invalidate()
             let left = Set(pairs.filter { $0.connection.isValid }.map(\.connection.descriptor))
             #expect(Set(scene.connections.connections.map(\.descriptor)) == left)
@@ -291,6 +295,30 @@ import Testing
         }
         for pair in pairs { pair.finish() }
         ended.wait()
+    }
+
+    @Test("Of two stays that end on two threads at the same moment none is retained by the other's end")
+    func leavingTogether() throws {
+        let (members, pair) = (ConnectionMembers(), try Pair(nil))
+        defer { pair.connection.invalidate() }
+        for _ in 0..<20 {
+            let stays = (0..<2).map { _ in Box<[ConnectionStay]>() }
+            for box in stays { box.value = [] }
+            for index in 0..<4000 {
+                let stay = pair.connection.itemLock.withLock { members.insert(pair.connection) }
+                stays[index % 2].value!.append(stay!)
+            }
+            let ready = Count()
+            let threads = try stays.map { stays in
+                try System.startThread(stackSize: nil) {
+                    ready.up()
+                    spin(until: ready.value == 2)
+                    while stays.value!.popLast() != nil {}
+                }
+            }
+            for thread in threads { System.join(thread) }
+            #expect(members.count == 0)
+        }
     }
 
     @Test("Insertions beside an end: each connection is closed, and those taken are before the end", arguments: 0..<20)
