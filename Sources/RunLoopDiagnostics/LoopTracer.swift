@@ -52,6 +52,8 @@ public final class LoopTracer: @unchecked Sendable {
         var monitor: TraceMonitor?
         /// When the loop was detached.
         var end: Int64?
+
+        func isOf(_ loop: Loop) -> Bool { _loop.refers(to: loop) }
     }
 
     private let recorder: TraceRecorder
@@ -82,7 +84,7 @@ public final class LoopTracer: @unchecked Sendable {
     ///   - name: The loop's name in exports; nil for the name of its thread.
     public func attach(to loop: Loop, as name: String? = nil) {
         lock.withLock {
-            guard !attachments.contains(where: { $0.monitor != nil && $0.loop === loop }),
+            guard !attachments.contains(where: { $0.monitor != nil && $0.isOf(loop) }),
                 attachments.count < Int(TraceRecord.noLoop)
             else {
                 return
@@ -95,20 +97,24 @@ public final class LoopTracer: @unchecked Sendable {
 
     /// Ends the recording of a loop. When this returns, no further event is recorded. What the loop is in, such as a
     /// handler, counts until now. Does nothing if the tracer is not attached to it.
-    public func detach(from loop: Loop) { detach { $0.loop === loop } }
+    public func detach(from loop: Loop) { detach { $0.isOf(loop) } }
 
     /// Ends the recording of all loops. When this returns, no further event is recorded. What was recorded is kept, and
     /// the trace ends now.
     public func detach() { detach { _ in true } }
 
     private func detach(where isChosen: (Attachment) -> Bool) {
-        lock.withLock {
-            for index in attachments.indices where isChosen(attachments[index]) {
-                guard let monitor = attachments[index].monitor.take() else { continue }
-                attachments[index].loop?.detach(monitor)
+        let loops = lock.withLock {
+            attachments.indices.filter { isChosen(attachments[$0]) }.map { index -> Loop? in
+                guard let monitor = attachments[index].monitor.take() else { return nil }
+                let loop = attachments[index].loop
+                loop?.detach(monitor)
                 attachments[index].end = recorder.now
+                return loop
             }
         }
+        // Without the lock: each may be the last reference.
+        withExtendedLifetime(loops) {}
     }
 
     /// What was recorded, up to now. The tracer continues to record meanwhile, and keeps what it has.

@@ -5,7 +5,6 @@ final class WatchedLoop: @unchecked Sendable {
     let name: String
     let recorder: LoopRecorder
     @LightWeak private(set) var loop: Loop?
-    private let id: ObjectIdentifier
 
     /// The handler that was running when the watcher last looked.
     private var suspect: Suspect?
@@ -29,11 +28,11 @@ final class WatchedLoop: @unchecked Sendable {
     }
 
     init(_ loop: Loop, name: String, recorder: LoopRecorder) {
-        (self.loop, self.id, self.name, self.recorder) = (loop, ObjectIdentifier(loop), name, recorder)
+        (self.loop, self.name, self.recorder) = (loop, name, recorder)
     }
 
-    /// Whether this is the caller's loop. Retains no other: it could be the last reference.
-    func isOf(_ loop: Loop) -> Bool { id == ObjectIdentifier(loop) && self.loop === loop }
+    /// Whether this is the caller's loop.
+    func isOf(_ loop: Loop) -> Bool { _loop.refers(to: loop) }
 
     /// Whether the loop can stall no more.
     var isOver: Bool { loop?.hasEnded ?? true }

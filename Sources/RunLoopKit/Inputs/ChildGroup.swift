@@ -183,10 +183,12 @@ final class ChildGroup: @unchecked Sendable {
         }
         // Without a descriptor the period lasts to its end.
         guard let source else { return System.close(otherFD) }
-        let isFirst = lock.withLock {
-            guard end == .counting, !isReaped, other == nil else { return false }
+        // The other one is released without the lock: it may be the last reference.
+        let (isFirst, _) = lock.withLock { () -> (Bool, Loop.FileDescriptorSource?) in
+            let known = other
+            guard end == .counting, !isReaped, known == nil else { return (false, known) }
             other = source
-            return true
+            return (true, nil)
         }
         guard isFirst else { return source.invalidate() }
         for mode in modes { mode.loop?.insert(source, in: mode.mode) }

@@ -24,4 +24,8 @@ package struct LightWeak<Object: AnyObject>: @unchecked Sendable {
         }
         set { self = Self(wrappedValue: newValue) }
     }
+
+    /// Whether this refers to an object of the caller's. Retains no other object: with a lock held, that could be the
+    /// last reference to it.
+    package func refers(to object: Object) -> Bool { address == Unmanaged.passUnretained(object).toOpaque() }
 }

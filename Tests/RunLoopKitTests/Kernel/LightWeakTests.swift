@@ -22,6 +22,7 @@ import Testing
 
     private final class Holder: @unchecked Sendable {
         @LightWeak var object: Object?
+        func isOf(_ object: Object) -> Bool { _object.refers(to: object) }
     }
 
     @Test("It is the object while that lives, and does not keep it alive")
@@ -49,6 +50,18 @@ import Testing
             holder.object = object
         }
         #expect(found.entries == [false])
+    }
+
+    @Test("It refers to its object, and to no later one, whose address is another one")
+    func identity() {
+        let holder = Holder()
+        do {
+            let object = Object()
+            #expect(!holder.isOf(object))
+            holder.object = object
+            #expect(holder.isOf(object) && !holder.isOf(Object()))
+        }
+        for _ in 0..<100 { #expect(!holder.isOf(Object())) }
     }
 
     @Test("A copy is a reference of its own")
