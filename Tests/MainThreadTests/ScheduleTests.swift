@@ -42,6 +42,19 @@ import Testing
         try playAll { name in ["random", name ?? "all", "\(seed)", Self.isLong ? "200" : "5", "4"] }
     }
 
+    /// Each release of an object while a lock is held is a point here: another thread may make it the last one.
+    @Test("In no order an object of the program is deallocated with a lock held, or one that takes that lock")
+    func everyRelease() throws {
+        guard !Self.isSanitized else { return }
+        let names = try play([]).lines.filter { $0.hasPrefix("the last reference") || $0.hasSuffix("leave together") }
+        let program = try play(["exhaust", "1", "600"] + names + ["--releases"])
+        #expect(program.status == 0, "\(program.output)\(program.errors)")
+        #expect(names.count > 10 && program.lines.count == names.count)
+        guard Self.isLong else { return }
+        let seed = UInt64.random(in: 0..<1_000_000_000)
+        try playAll { name in ["random", name ?? "all", "\(seed)", "60", "2", "--releases"] }
+    }
+
     @Test("A write or a wake-up that the kernel loses is found", arguments: ["write", "wake"])
     func lostCalls(call: String) throws {
         guard !Self.isSanitized else { return }

@@ -59,6 +59,8 @@
             case futexWait(UnsafeRawPointer)
             case futexWake(UnsafeRawPointer)
             case call(Faults.Call)
+            /// Of a reference that may become the last one, while the thread holds a lock.
+            case release
             case join
         }
 
@@ -69,6 +71,16 @@
             init(_ scheduler: any ThreadScheduler, _ number: Int) {
                 (self.scheduler, self.number) = (scheduler, number)
             }
+        }
+
+        /// Called in front of the release of a reference that is not the last one.
+        package static func willRelease(_ object: UnsafeRawPointer) {
+            guard System.heldLockRanks.pointee != 0, let seat, object != UnsafeRawPointer(System.scheduleSeat),
+                object != UnsafeRawPointer(Unmanaged<AnyObject>.passUnretained(seat.scheduler).toOpaque())
+            else {
+                return
+            }
+            reach(.release)
         }
 
         /// The calling thread takes part from now on, until it leaves.

@@ -97,6 +97,7 @@
         },
         Program("a set of connections: an insertion against an end") { play in play.insertsAgainstAnEnd() },
         Program("a set of connections: the last close against an end") { play in play.closesAgainstAnEnd() },
+        Program("a set of connections: two leave together") { play in play.leaveTogether() },
         Program("a set of connections: an insertion against an invalidation") { play in
             play.insertsAgainstAnInvalidation()
         },
@@ -362,6 +363,23 @@
                 for caller in callers { System.join(caller) }
                 require(result == .finished, "The run returned \(result).")
                 require(captured.value == 2, "The end was reported \(captured.value) times.")
+            }
+        }
+
+        /// Two connections leave a set on two threads, while a third one asks for those that are left.
+        fileprivate func leaveTogether() {
+            keepsDescriptors()
+            thread { [self] in
+                let pairs = [Ends(), Ends()]
+                let connections = Loop.ConnectionSet()
+                let captured = capture()
+                let made = pairs.map { try! Loop.Connection(owning: $0.mine) { _, _ in captured.value += 1 } }
+                for connection in made { connections.insert(connection) }
+                let threads = made.map { connection in start { connection.invalidate() } }
+                require(connections.connections.count <= connections.count + 2, "A connection is twice in the set.")
+                for thread in threads { System.join(thread) }
+                require(connections.isEmpty && connections.connections.isEmpty, "A connection is left.")
+                for pair in pairs { _ = clinux_close(pair.peers) }
             }
         }
 

@@ -14,6 +14,12 @@
         },
     ]
 
+    extension StallRules {
+        static var forPlays: StallRules {
+            StallRules(thresholds: [100], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
+        }
+    }
+
     extension Play {
         /// A loop has a recorder while it is watched, and only then.
         fileprivate func watches(
@@ -21,9 +27,7 @@
         ) {
             thread { [self] in
                 let loop = Loop.current
-                let rules = StallRules(
-                    thresholds: [100], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
-                let watcher = StallWatcher(rules, now: { 0 }) { _ in }
+                let watcher = StallWatcher(.forPlays, now: { 0 }) { _ in }
                 let threads = acts(watcher, loop).map { act in start { act() } }
                 for thread in threads { System.join(thread) }
                 let isWatched = watcher.metrics(of: loop) != nil

@@ -99,7 +99,9 @@
                 users[choice.address, default: (0, false)].threads |= 1 << UInt32(current)
                 if choice.changes { users[choice.address]!.areChanged = true }
             }
-            return Set(users.filter { $0.value.areChanged && $0.value.threads.nonzeroBitCount > 1 }.keys)
+            let shared = users.filter { $0.value.areChanged && $0.value.threads.nonzeroBitCount > 1 }.keys
+            // Another thread may release the same object without a lock, where there is no point.
+            return Set(shared).union([Choice.placeOfReleases])
         }
 
         /// Orders by priorities, one for each seed.

@@ -364,7 +364,7 @@
     let programs =
         lockPrograms + loopPrograms + threadPrograms + childPrograms + descriptorPrograms + connectionPrograms
         + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms + limiterPrograms
-        + taskPrograms + diagnosticsPrograms
+        + taskPrograms + diagnosticsPrograms + releasePrograms
 
     /// Starts a thread that takes part.
     @discardableResult

@@ -1,5 +1,5 @@
 #if DEBUG && !PLAIN_ATOMICS
-    import RunLoopKit
+    @testable import RunLoopKit
 
     #if canImport(Glibc)
         import Glibc
@@ -46,10 +46,12 @@
         }
     }
 
-    /// A value that threads share.
+    /// A value that threads share. What a handler has captured is released without a lock, since its deinit may be the
+    /// program's.
     final class Shared<Value>: @unchecked Sendable {
         var value: Value
         init(_ value: Value) { self.value = value }
+        deinit { Lock.assertNoneHeld() }
     }
 
     struct Program: Sendable {

@@ -196,7 +196,21 @@
 
         // MARK: ThreadScheduler
 
+        /// The calling thread is in the scheduler, where no release is a point.
+        private struct Part {
+            private let didTakePart = schedule_seam_take_part(false)
+
+            func goOn() { _ = schedule_seam_take_part(didTakePart) }
+        }
+
+        /// Makes each release a point where a thread holds a lock of the library and the reference is not the last one.
+        static func makeReleasesPoints() {
+            schedule_seam_set_release { object in Schedule.willRelease(object) }
+        }
+
         func reach(_ step: Schedule.Step, by thread: Int) {
+            let part = Part()
+            defer { part.goOn() }
             // The call that the thread was about to make is made by now.
             if case .call(let call) = members[thread].step {
                 hasCalled = true
@@ -207,12 +221,16 @@
         }
 
         func wait(at word: UnsafeRawPointer, while value: UInt32, until deadline: Int64?, by thread: Int) -> Int32 {
+            let part = Part()
+            defer { part.goOn() }
             guard word.load(as: UInt32.self) == value else { return EAGAIN }
             block(thread, .word(word, until: deadline))
             return members[thread].isTimeUp ? ETIMEDOUT : 0
         }
 
         func wake(at word: UnsafeRawPointer, atMost count: Int32) -> Int {
+            let part = Part()
+            defer { part.goOn() }
             if Loss.planted == .wake { return 0 }
             var woken = 0
             for member in members where woken < count {
@@ -224,16 +242,22 @@
         }
 
         func wait(untilReadable descriptor: Int32, forMilliseconds milliseconds: Int32, by thread: Int) {
+            let part = Part()
+            defer { part.goOn() }
             let deadline = milliseconds < 0 ? nil : now + Int64(milliseconds) * 1_000_000
             block(thread, .descriptor(descriptor, until: deadline))
         }
 
         func reserveThread(by thread: Int) -> Int {
+            let part = Part()
+            defer { part.goOn() }
             members[thread].child = addMember()
             return members.count - 1
         }
 
         func hasStarted(_ started: UInt?, by thread: Int) {
+            let part = Part()
+            defer { part.goOn() }
             guard let child = members[thread].child else { return }
             members[thread].child = nil
             members[child].thread = started
@@ -243,16 +267,18 @@
         func begin(_ thread: Int) {
             onOneCPU()
             ThreadEnd.whenEnding { [self] in
-                schedule_seam_take_part(false)
+                _ = schedule_seam_take_part(false)
                 Schedule.leave()
                 lastEnded = thread
                 controller.post()
             }
             turns[thread].wait()
-            schedule_seam_take_part(true)
+            _ = schedule_seam_take_part(true)
         }
 
         func join(_ other: UInt, by thread: Int) -> Bool {
+            let part = Part()
+            defer { part.goOn() }
             guard let number = members.firstIndex(where: { $0.thread == other && $0.state != .ended }) else {
                 return takesPart(other)
             }
@@ -263,12 +289,16 @@
         func takesPart(_ other: UInt) -> Bool { members.contains { $0.thread == other } }
 
         func nanoseconds(by thread: Int) -> Int64 {
+            let part = Part()
+            defer { part.goOn() }
             now += Scheduler.timeOfALook
             fireTimers()
             return now
         }
 
         func arm(timer descriptor: Int32, at nanoseconds: Int64) {
+            let part = Part()
+            defer { part.goOn() }
             set(descriptor, to: nanoseconds == 0 ? 0 : .max)
             timers[descriptor] = nanoseconds == 0 ? nil : nanoseconds
             fireTimers()
@@ -276,7 +306,11 @@
 
         func losesWrites() -> Bool { Loss.planted == .write }
 
-        func willClose(_ descriptor: Int32) { timers[descriptor] = nil }
+        func willClose(_ descriptor: Int32) {
+            let part = Part()
+            defer { part.goOn() }
+            timers[descriptor] = nil
+        }
 
         /// A time of the kernel's: zero is never, one has passed, and the last one is too far away.
         private func set(_ timer: Int32, to nanoseconds: Int64) {
@@ -331,9 +365,13 @@
             case .change(let word), .futexWake(let word): (address, changes) = (UInt(bitPattern: word), true)
             // All descriptors count as one place.
             case .call(let call): (address, changes) = (Choice.meeting.contains(call) ? 1 : 0, true)
+            case .release: (address, changes) = (Choice.placeOfReleases, true)
             case .join, nil: (address, changes) = (0, false)
             }
         }
+
+        /// All objects count as one.
+        static let placeOfReleases: UInt = 2
 
         private static let meeting: Set<Faults.Call> = [
             .epollAdd, .epollModify, .epollDelete, .epollWait, .read, .write, .poll, .close, .timerSet,

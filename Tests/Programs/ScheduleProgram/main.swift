@@ -6,6 +6,7 @@
 //     ScheduleProgram exhaust BOUND LIMIT [NAME …]  every order with at most BOUND preemptions; 0: each program's own
 //     ScheduleProgram random NAME SEED COUNT DEPTH orders by priorities
 //     ScheduleProgram … --lose write               the same, but no eventfd is written; or no futex is woken: wake
+//     ScheduleProgram … --releases                 a release with a lock held is a point, too, if it may be the last
 //     ScheduleProgram stopped                      a thread is stopped for ever: see Habits.swift
 //     ScheduleProgram replay NAME 12:1,40:0        one order: at choice 12 thread 1 goes on, at choice 40 thread 0
 //
@@ -37,6 +38,11 @@
     if let index = arguments.firstIndex(of: "--lose") {
         Loss.planted = Loss(rawValue: arguments[index + 1])!
         arguments.removeSubrange(index...index + 1)
+    }
+
+    if let index = arguments.firstIndex(of: "--releases") {
+        Scheduler.makeReleasesPoints()
+        arguments.remove(at: index)
     }
 
     func named(_ name: String) -> Program {

@@ -1,6 +1,7 @@
 // Swift's runtime holds a mutex of the C library while it calls the cancellation handlers of a task. Another thread
 // that resumes the task waits for that mutex: outside of the library's seam, without giving up its turn. So the mutex's
-// functions are replaced, for the threads that take turns. A program's own come before those of its libraries.
+// functions are replaced, for the threads that take turns, and so is the one that releases an object. A program's own
+// functions come before those of its libraries.
 
 #define _GNU_SOURCE
 #include "ScheduleSeam.h"
@@ -8,6 +9,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
@@ -68,6 +71,24 @@ static SWIFTCALL void enqueue_global(void *job, Enqueue original) {
     original(job);
 }
 
+extern size_t swift_retainCount(void *object);
+
+static void (*release_comes)(const void *object);
+
+__attribute__((visibility("default"))) void swift_release(void *object) {
+    static void (*real)(void *);
+    if (!real) real = (void (*)(void *))dlsym(RTLD_NEXT, "swift_release");
+    // If it is the last reference, no other thread can make it so.
+    if (release_comes && takes_part && (intptr_t)object > 0 && swift_retainCount(object) > 1) {
+        takes_part = false;
+        release_comes(object);
+        takes_part = true;
+    }
+    real(object);
+}
+
+void schedule_seam_set_release(void (*comes)(const void *)) { release_comes = comes; }
+
 bool schedule_seam_is_there(void) { return true; }
 
 void schedule_seam_set(void (*wait)(void *), void (*wake_all)(void *), void (*leaves)(void)) {
@@ -77,12 +98,17 @@ void schedule_seam_set(void (*wait)(void *), void (*wake_all)(void *), void (*le
     swift_task_enqueueGlobal_hook = enqueue_global;
 }
 
-void schedule_seam_take_part(bool value) { takes_part = value; }
+bool schedule_seam_take_part(bool value) {
+    bool did = takes_part;
+    takes_part = value;
+    return did;
+}
 
 #else
 
 bool schedule_seam_is_there(void) { return false; }
 void schedule_seam_set(void (*wait)(void *), void (*wake)(void *), void (*leaves)(void)) {}
-void schedule_seam_take_part(bool takes_part) {}
+void schedule_seam_set_release(void (*comes)(const void *)) {}
+bool schedule_seam_take_part(bool takes_part) { return false; }
 
 #endif

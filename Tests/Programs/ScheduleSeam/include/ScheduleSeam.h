@@ -12,5 +12,9 @@ bool schedule_seam_is_there(void);
 void schedule_seam_set(void (*_Nonnull wait)(void *_Nonnull mutex), void (*_Nonnull wake)(void *_Nonnull mutex),
                        void (*_Nonnull job_leaves)(void));
 
-/// Whether the calling thread takes part: from when it has its first turn until it leaves.
-void schedule_seam_take_part(bool takes_part);
+/// What a thread that takes part calls in front of each release of a reference that is not the only one.
+void schedule_seam_set_release(void (*_Nonnull comes)(const void *_Nonnull object));
+
+/// Whether the calling thread takes part: from when it has its first turn until it leaves, but not while
+/// it is in the scheduler. Returns whether it did.
+bool schedule_seam_take_part(bool takes_part);
