@@ -67,10 +67,11 @@ extension Loop.FolderSource {
         /// The watched folder itself was deleted, moved or unmounted. The last event: the source is invalid by then.
         ///
         /// The kernel tells of a deletion only when no process has a file of the folder open, or works in it. Until
-        /// then a folder that a log's writer holds is silent, even if there is another one at its path.
+        /// then a folder that a log's writer holds is silent. With ``Loop/FolderSource/Options/followsPath`` the event
+        /// comes at once.
         ///
-        /// With ``Loop/FolderSource/Options/followsPath`` the source stays valid. ``lookAgain`` follows once there is a
-        /// folder at the path; in the same call, if it is there already.
+        /// With that option the source stays valid. ``lookAgain`` follows once there is a folder at the path; in the
+        /// same call, if it is there already.
         case gone
 
         /// What the event is about; of a move, where it is now. Nil for ``lookAgain`` and ``gone``.
@@ -130,7 +131,8 @@ extension Loop.FolderSource {
         /// - A folder above that is *moved* takes the folder with it, and the source with that. No event says so.
         /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
         ///   make there wake the loop, but call no handler.
-        /// - A folder that is deleted while a process holds it counts as there: see ``Loop/FolderSource/Event/gone``.
+        /// - While the folder is there, the one above it is watched, if it may be read. Files that others delete there,
+        ///   or move to there, wake the loop, too.
         /// - *Mounting* makes no event. A folder in a file system that is unmounted and mounted again is found once
         ///   something changes in the folders above, as they are without it; one that is hidden by a mount is still
         ///   watched.

@@ -17,15 +17,16 @@ struct FolderFollower {
         tree = try FolderTree(inotify, path, options)
         let isRelative = options.contains(.followsPath) && path.first != UInt8(ascii: "/")
         self.path = isRelative ? FolderWalk.join(System.resolved([UInt8(ascii: "."), 0]) ?? [], path) : path
+        if options.contains(.followsPath) { tree.watchAbove() }
     }
 
     /// Whether the folder is gone for good.
-    var isGone: Bool { tree.isGone && wait == nil }
+    var isGone: Bool { tree.isGone && !options.contains(.followsPath) }
 
     /// Whether the folder is gone, and its path is followed.
     var isAway: Bool { wait != nil }
 
-    /// The number of watches, those above a folder that is gone included.
+    /// The number of watches, those above the folder included.
     var watchCount: Int { wait?.watchCount ?? tree.watchCount }
 
     /// The events of the notices that wait, up to some thousands.
@@ -49,6 +50,7 @@ struct FolderFollower {
         }
         wait!.end { tree.has($0) }
         wait = nil
+        tree.watchAbove()
         return [.lookAgain]
     }
 }

@@ -124,7 +124,7 @@ extension Loop {
 
         deinit { System.close(inotify) }
 
-        /// The number of folders that are watched, for tests and reports; 0 once the source is invalid. A user may have
+        /// The number of folders that are watched, those above included; 0 once the source is invalid. A user may have
         /// `fs.inotify.max_user_watches` of all sources and programs together. The kernel counts those of an invalid
         /// source until it is deallocated, unless the folder is gone.
         public var watchCount: Int { isValid ? followerLock.withLock { follower.watchCount } : 0 }

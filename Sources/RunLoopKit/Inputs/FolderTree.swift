@@ -10,6 +10,9 @@ struct FolderTree {
     /// Without links, and absolute.
     let root: Path
     private let rootWatch: FolderWatch
+    /// The watch of the folder above, and the name there. The kernel tells of a deletion there at once, and in the
+    /// folder itself only when no process holds it.
+    private var above: (watch: FolderWatch, name: Path)?
     private let kinds: FolderNoticeKinds
     private let hasSubfolders: Bool
     /// The paths of the watched folders, in the watched one, whose path is empty.
@@ -79,7 +82,7 @@ struct FolderTree {
     }
 
     /// The number of watches.
-    var watchCount: Int { paths.count }
+    var watchCount: Int { paths.count + (above == nil ? 0 : 1) }
 
     func has(_ watch: FolderWatch) -> Bool { paths[watch] != nil }
 
@@ -127,6 +130,8 @@ struct FolderTree {
     private mutating func handle(_ notice: FolderNotice) {
         let kind = notice.kind
         if kind.contains(.overflow) { return lookAgain() }
+        if let above, notice.watch == above.watch { happened(notice, in: above) }
+        guard !isGone else { return }
         guard let folder = paths[notice.watch] else {
             // The second half of a move to a folder that is not watched any more.
             if let (old, _) = moving.removeValue(forKey: notice.cookie), old.isFolder { unwatch(old.bytes) }
@@ -331,34 +336,51 @@ struct FolderTree {
         try System.addWatch(to: inotify, path, for: kinds.union(.folderMoved))
     }
 
+    /// Watches the folder above, too, if that may be watched. The watched one may have gone before there was that
+    /// watch.
+    mutating func watchAbove() {
+        guard let end = root.lastIndex(of: Self.slash), end < root.count - 1 else { return }
+        let path = end == 0 ? [Self.slash] : Path(root[..<end])
+        let kinds: FolderNoticeKinds = [.deleted, .movedTo, .onlyFolders, .besidesOthers]
+        guard let watch = try? System.addWatch(to: inotify, path + [0], for: kinds) else { return }
+        above = (watch, Path(root[(end + 1)...]))
+        findRoot()
+    }
+
+    private mutating func happened(_ notice: FolderNotice, in above: (watch: FolderWatch, name: Path)) {
+        if notice.kind.contains(.ended) { self.above = nil }
+        if notice.name == above.name { findRoot() }
+    }
+
     private mutating func isNowGone() {
         isGone = true
+        if let above { System.removeWatch(above.watch, from: inotify) }
+        above = nil
         for watch in paths.keys { System.removeWatch(watch, from: inotify) }
         paths = [:]
         events.append(.gone)
     }
 
-    /// Reports it if the watched folder is not at its path any more: that notice may be among the dropped ones.
-    private mutating func findRoot() {
+    /// Reports it if the watched folder is not at its path any more. Returns why that cannot be known.
+    @discardableResult
+    private mutating func findRoot() -> LoopError? {
         do throws(LoopError) {
             let watch = try Self.addRootWatch(to: inotify, full([]), kinds)
-            if watch == rootWatch { return }
+            if watch == rootWatch { return nil }
             System.removeWatch(watch, from: inotify)
         } catch {
-            // It can be listed no more: so with subfolders, that will be tried and reported.
-            guard System.saysNoFolder(error.errno) else {
-                if !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
-                return
-            }
+            guard System.saysNoFolder(error.errno) else { return error }
         }
         isNowGone()
+        return nil
     }
 
     /// Watches what is there now. A folder that is watched already keeps the number of its watch.
     private mutating func lookAgain() {
         events.append(.lookAgain)
         (moving, young, missed, listed, told) = ([:], [], [], [:], [:])
-        findRoot()
+        // The notice of its end may have been dropped. With subfolders, what cannot be listed is reported below.
+        if let error = findRoot(), !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
         guard hasSubfolders, !isGone else { return }
         hasMoved = true
         let old = paths

@@ -40,6 +40,8 @@ struct FolderNoticeKinds: OptionSet, Sendable {
     // Only asked for.
     static let onlyFolders = FolderNoticeKinds(rawValue: 0x100_0000)
     static let notThroughLinks = FolderNoticeKinds(rawValue: 0x200_0000)
+    /// In addition to what the watch reports already, if there is one.
+    static let besidesOthers = FolderNoticeKinds(rawValue: 0x2000_0000)
 }
 
 extension System {
