@@ -34,6 +34,9 @@
         /// Called when all threads have ended.
         func finally(_ body: @escaping () -> Void) { ends.append(body) }
 
+        /// Releases what the closures have captured: this object, as a rule, and the loops of its threads.
+        func end() { (bodies, ends, complaint, afterKill) = ([], [], { nil }, {}) }
+
         /// Something for a handler to capture, which must be released in the end.
         func capture() -> Shared<Int> {
             let captured = Shared(0)
@@ -66,6 +69,15 @@
 
         /// Returns the choices that there were.
         func execute(_ order: any Order, _ findings: Findings) -> [Choice] {
+            let loopCount = LoopRegistry.shared.loops.count
+            let choices = executeOnce(order, findings)
+            let left = LoopRegistry.shared.loops.count - loopCount
+            // The first execution may make one that the process keeps.
+            if findings.executions > 0, left > 0 { findings.found("Loops that nobody uses are left: \(left).") }
+            return choices
+        }
+
+        private func executeOnce(_ order: any Order, _ findings: Findings) -> [Choice] {
             let play = Play(findings)
             // What is made here, and what is asked at the end, counts on the clock of the threads.
             Schedule.timeOutside = Scheduler.startTime
@@ -75,6 +87,7 @@
             scheduler.run(play.bodies)
             Schedule.timeOutside = scheduler.now
             for end in play.ends { end() }
+            play.end()
             Schedule.timeOutside = nil
             return scheduler.choices
         }
