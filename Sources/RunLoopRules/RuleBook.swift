@@ -99,6 +99,8 @@ final class RuleBook: @unchecked Sendable {
     func verdict(on object: ObjectIdentifier?, of type: Any.Type, isException: (AnyMethodRule) -> Bool) -> Verdict {
         var superseded: HeldCalls?
         var stale: AnyMethodRule?
+        /// The rule whose predicate was asked. That may have released the other references.
+        var questioned: AnyMethodRule?
         lock.lock()
         // Without the general case, whose result is retained. That takes 60 instructions.
         if objectRules.isEmpty, let lastTypeRule, lastType == ObjectIdentifier(type), lastTypeRule.ignoresCall {
@@ -110,6 +112,7 @@ final class RuleBook: @unchecked Sendable {
         if let asked = rule, asked.hasPredicate {
             lock.unlock()
             if isException(asked) { return .run }
+            questioned = asked
             lock.lock()
             // The predicate or another thread may have changed the rules. A call asks one predicate only: otherwise one
             // that always applies a new rule with a predicate would never let the call finish.
@@ -120,7 +123,7 @@ final class RuleBook: @unchecked Sendable {
         lock.unlock()
         superseded?.giveWay()
         if begins, case .hold(let made) = verdict { made.reportIfMainIsGone() }
-        withExtendedLifetime(stale) {}
+        withExtendedLifetime((stale, questioned)) {}
         return verdict
     }
 

@@ -342,6 +342,35 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 6])
     }
 
+    @Test("alwaysRun may release its own rule: what it has captured is released without a lock")
+    func releasingInPredicate() throws {
+        final class Goer: Sendable {
+            let whenGoing: @Sendable () -> Void
+            init(_ whenGoing: @escaping @Sendable () -> Void) { self.whenGoing = whenGoing }
+            deinit { whenGoing() }
+        }
+        let (stage, document, gone) = (RuleScene(), RuleDocument(), Count())
+        try stage.limit(RuleDocument.self, 100, .firstly)
+        let rule = Box<MethodRule<RuleDocument, Int>>()
+        rule.value = stage.rule(for: document, 100, .firstly)
+        try stage.engine.apply(rule.value!)
+        do {
+            let goer = Goer { [saving = stage.saving] in
+                saving(RuleDocument(), 2)
+                gone.up()
+            }
+            rule.value!.alwaysRun = { [engine = stage.engine] _, _ in
+                try! engine.discard(rule.value!)
+                rule.value = nil
+                withExtendedLifetime(goer) {}
+                return false
+            }
+        }
+        stage.saving(document, 1)
+        // The second call is in the window of the class.
+        #expect(stage.ran.map(\.input) == [1] && gone.value == 1)
+    }
+
     @Test("alwaysRun may change the rules")
     func alwaysRunChangesRules() throws {
         let stage = RuleScene()

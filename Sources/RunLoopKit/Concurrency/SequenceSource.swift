@@ -77,10 +77,13 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     }
 
     func start() {
-        lock.withLock {
-            guard let iterate = iterate.take() else { return }
+        let started = lock.withLock { () -> (@Sendable () async -> Void)? in
+            guard let iterate = iterate.take() else { return nil }
             task = Task.detached(priority: priority ?? Task.currentPriority, operation: iterate)
+            return iterate
         }
+        // Without the lock: the task may have ended, and this is the last reference to the sequence.
+        withExtendedLifetime(started) {}
     }
 
     /// Performs the waiting elements. A handler that invalidates the source, or removes it from the loop, ends that.
