@@ -169,7 +169,10 @@ final class ConnectionMembers: @unchecked Sendable {
     fileprivate func remove(at slot: Int) {
         let connection = lock.withLock {
             freeSlots.append(slot)
-            return slots[slot].take()
+            let connection = slots[slot].take()
+            // Or each use of the set would pass through as many slots as there ever were.
+            if countWhileLocked == 0 { (slots, freeSlots) = ([], []) }
+            return connection
         }
         // Without the lock: it may be the last reference.
         withExtendedLifetime(connection) {}
