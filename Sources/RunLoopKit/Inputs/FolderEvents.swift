@@ -68,7 +68,7 @@ extension Loop.FolderSource {
         ///
         /// The kernel tells of a deletion only when no process has a file of the folder open, or works in it. Until
         /// then a folder that a log's writer holds is silent. With ``Loop/FolderSource/Options/followsPath`` the event
-        /// comes at once.
+        /// comes at once, if the folder above is watched.
         ///
         /// With that option the source stays valid. ``lookAgain`` follows once there is a folder at the path; in the
         /// same call, if it is there already.
@@ -131,8 +131,9 @@ extension Loop.FolderSource {
         /// - A folder above that is *moved* takes the folder with it, and the source with that. No event says so.
         /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
         ///   make there wake the loop, but call no handler.
-        /// - While the folder is there, the one above it is watched, if it may be read. Files that others delete there,
-        ///   or move to there, wake the loop, too.
+        /// - While the folder is there, the one above it is watched, if it may be read and a watch is left. Files that
+        ///   others delete there, or move to there, wake the loop, too, and count among the events that wait. So beside
+        ///   a folder in a busy one, such as `/tmp`, the kernel drops events sooner: ``Event/lookAgain``.
         /// - *Mounting* makes no event. A folder in a file system that is unmounted and mounted again is found once
         ///   something changes in the folders above, as they are without it; one that is hidden by a mount is still
         ///   watched.
