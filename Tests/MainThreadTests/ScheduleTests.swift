@@ -50,6 +50,10 @@ import Testing
         let program = try play(["exhaust", "1", "600"] + names + ["--releases"])
         #expect(program.status == 0, "\(program.output)\(program.errors)")
         #expect(names.count > 10 && program.lines.count == names.count)
+        #if canImport(Glibc)
+            // Where the program replaces the runtime's function.
+            #expect(program.lines.allSatisfy { $0.hasSuffix(", with releases") }, "\(program.output)")
+        #endif
         guard Self.isLong else { return }
         let seed = UInt64.random(in: 0..<1_000_000_000)
         try playAll { name in ["random", name ?? "all", "\(seed)", "60", "2", "--releases"] }

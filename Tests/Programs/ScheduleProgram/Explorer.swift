@@ -13,6 +13,8 @@
         struct Result {
             var executions = 0
             var longest = 0
+            /// How many releases were points.
+            var releases = 0
             var isComplete = true
         }
 
@@ -40,6 +42,7 @@
                     let choices = execute(plan.switches)
                     result.executions += 1
                     result.longest = max(result.longest, choices.count)
+                    result.releases += choices.count { $0.address == Choice.placeOfReleases }
                     extend(plan, choices, preemptions, into: &plans)
                 }
             }

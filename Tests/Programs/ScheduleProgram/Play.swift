@@ -100,6 +100,9 @@
         /// What repeats the present execution.
         var replay = "" { didSet { Findings.prepareForTrap(text("The process has trapped.")) } }
 
+        /// Of the command, and needed to see it again.
+        nonisolated(unsafe) static var options = ""
+
         /// Those of the present play.
         nonisolated(unsafe) static var current: Findings?
 
@@ -110,7 +113,7 @@
 
         private func text(_ what: String) -> String {
             "FOUND in \"\(program)\", execution \(executions): \(what)\n"
-                + "    again: ScheduleProgram \(replay)\n"
+                + "    again: ScheduleProgram \(replay)\(Findings.options)\n"
         }
 
         func found(_ what: String) -> Never {

@@ -37,11 +37,13 @@
     var arguments = Array(CommandLine.arguments.dropFirst())
     if let index = arguments.firstIndex(of: "--lose") {
         Loss.planted = Loss(rawValue: arguments[index + 1])!
+        Findings.options += " --lose \(arguments[index + 1])"
         arguments.removeSubrange(index...index + 1)
     }
 
     if let index = arguments.firstIndex(of: "--releases") {
         Scheduler.makeReleasesPoints()
+        Findings.options += " --releases"
         arguments.remove(at: index)
     }
 
@@ -58,7 +60,7 @@
             let result = Explorer(program).exhaust(bound: bound == 0 ? program.bound : bound, limit: limit)
             print(
                 "\(program.name): \(result.executions) orders, at most \(result.longest) choices"
-                    + (result.isComplete ? "" : ", not all"))
+                    + (result.isComplete ? "" : ", not all") + (result.releases == 0 ? "" : ", with releases"))
         }
     case "random":
         let (seed, count) = (UInt64(arguments[2])!, UInt64(arguments[3])!)
