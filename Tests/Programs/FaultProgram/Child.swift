@@ -107,6 +107,10 @@
     }
 
     extension Scene {
+        /// The most calls of a child with a fault. A descriptor that cannot be removed from its set is ready until
+        /// it is closed. The loop spins until then, and the thread that closes it may wait for a processor.
+        static func callLimit<Call>(_ calls: [Call: Int]) -> Int { 4 * calls.values.reduce(0, +) + 200_000 }
+
         /// Plays the program in a child. Not in a fork of this process: two threads of a forked child that meet at the
         /// first use of a global variable spin in Swift's runtime.
         func playInChild(_ conditions: Conditions = Conditions()) -> Outcome {

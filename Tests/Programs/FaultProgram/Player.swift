@@ -31,7 +31,7 @@
                     continue
                 }
                 bad += badPauses(scene, kept)
-                let limit = 4 * counts.values.reduce(0, +) + 3000
+                let limit = Scene.callLimit(counts)
                 for (fault, often) in cases(counts) where !fault.isUntrue(in: scene.name) {
                     number += 1
                     guard number % of == share else { continue }
@@ -72,7 +72,7 @@
         /// One case, with all that its child says.
         func play(_ scene: Scene, _ fault: Faults.Fault, _ often: String) -> Bool {
             let normal = scene.playInChild()
-            let limit = 4 * normal.calls.values.reduce(0, +) + 3000
+            let limit = Scene.callLimit(normal.calls)
             let outcome = scene.playInChild(Conditions(fault: fault, kept: normal.descriptors, limit: limit))
             print(outcome.text, terminator: "")
             let reason = fault.complaint(about: outcome, kept: normal.descriptors, scene.name)
