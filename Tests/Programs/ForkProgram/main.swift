@@ -194,8 +194,11 @@ final class Holder: @unchecked Sendable {
     func hold() {
         #if DEBUG && !PLAIN_ATOMICS
             thread.perform { [self] in
-                let all = points { _ in }
-                _ = points { [self] point in if point == all { stop() } }
+                // A thread that waits for the lock passes more points than one that does not.
+                var all: Int
+                repeat {
+                    all = points { _ in }
+                } while points({ [self, all] point in if point == all { stop() } }) < all
             }
             var byte: UInt8 = 0
             _ = read(holds.reader, &byte, 1)
