@@ -63,7 +63,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
         typealias Waiter = AsyncOutcome<Output>.Waiter
         var replaced: [Call] = []
         var closingRings: [Waiter] = []
-        var (begun, cancelled) = (Running?.none, Task<Void, Never>?.none)
+        var (begun, cancelled) = (Running?.none, Running?.none)
         lock.withLock {
             // Without an action nothing runs, and the latest calls wait for it.
             guard action != nil else { return replaced = isOver ? calls : exchange(&queued, with: calls) }
@@ -80,13 +80,13 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
             case .cancelPrevious:
                 begun = begin(calls)
                 replaced = previous.calls
-                cancelled = previous.cancel()
+                cancelled = previous
             }
         }
-        // Answered before the task is cancelled: otherwise some would get the cancellation's error.
+        // Answered before the task is cancelled, by whichever thread: otherwise some would get the cancellation's error.
         for call in replaced { call.answerNil() }
         for waiter in closingRings { waiter.answer(.success(nil)) }
-        cancelled?.cancel()
+        if let cancelled { lock.withLock { cancelled.cancel() }?.cancel() }
         if let begun { launch(begun) }
     }
 

@@ -13,12 +13,15 @@ import Testing
     /// Calls a closure at each enqueue, with the number of enqueues so far, and passes the job on.
     private final class CallingExecutor: TaskExecutor {
         private let (loop, count) = (Box<LoopTaskExecutor>(), Count())
-        private let whenEnqueued: @Sendable (Int) -> Void
+        private let (whenEnqueued, whenPassedOn): (@Sendable (Int) -> Void, @Sendable () -> Void)
 
         /// - Parameter loop: Runs the jobs; nil to run each in its enqueue.
-        init(_ loop: Loop?, _ whenEnqueued: @escaping @Sendable (Int) -> Void) {
+        init(
+            _ loop: Loop?, whenPassedOn: @escaping @Sendable () -> Void = {},
+            _ whenEnqueued: @escaping @Sendable (Int) -> Void
+        ) {
             self.loop.value = loop?.taskExecutor
-            self.whenEnqueued = whenEnqueued
+            (self.whenEnqueued, self.whenPassedOn) = (whenEnqueued, whenPassedOn)
         }
 
         func enqueue(_ job: consuming ExecutorJob) {
@@ -29,6 +32,7 @@ import Testing
             } else {
                 job.runSynchronously(on: asUnownedTaskExecutor())
             }
+            whenPassedOn()
         }
     }
 
@@ -174,6 +178,40 @@ import Testing
             #expect(answers.entries == [[1, nil], [2, 20]])
         }
         box.value = nil
+    }
+
+    /// The thread that starts the first action goes on between the answer to its caller and its cancellation.
+    @Test("Callers are answered before their action is cancelled, whichever thread cancels it")
+    func answeredBeforeOtherThreadCancels() async throws {
+        let (decides, runs, starts) = (
+            try LoopThread(clock: VirtualClock(.manual)), try LoopThread(), try LoopThread()
+        )
+        let (begun, log, mayReturn, mayEnd) = (Count(), Log<String>(), Gate(), Gate())
+        let executor = CallingExecutor(runs.loop, whenPassedOn: { if starts.isCurrent { mayReturn.wait() } }) { _ in }
+        let limiter = Limiter.throttle(
+            interval: .zero, on: decides.loop, whileRunning: .cancelPrevious, executorPreference: executor)
+        limiter.call(1) { _ in
+            mayReturn.open()
+            try? starts.performAndWait {}
+            log.add("answered")
+        }
+        try await decides.run {}
+        starts.perform {
+            limiter.setHandler { input in
+                await withTaskCancellationHandler {
+                    begun.up()
+                    await eventually(mayEnd.isOpenNow)
+                } onCancel: {
+                    log.add("cancelled: \(input)")
+                }
+                return input
+            }
+        }
+        await eventually(begun.value == 1)
+        limiter(2)
+        await eventually(log.entries.count == 2)
+        #expect(log.entries == ["answered", "cancelled: 1"])
+        mayEnd.open()
     }
 
     @Test("An executor whose enqueue invalidates the limiter cancels the task")
