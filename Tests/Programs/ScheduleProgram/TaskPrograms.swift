@@ -52,6 +52,29 @@
             ]
         }
         + [
+            Program("tasks: a call that replaces an action against the start of that action", bound: 2) { play in
+                play.besideLoop { loop, threads in
+                    let acts = play.capture()
+                    let limiter = AsyncLimiter<Int, Int>.throttle(
+                        interval: .zero, on: loop, whileRunning: .cancelPrevious, executorPreference: threads[0])
+                    threads[0].task {
+                        let answer = await outcome { try await limiter.run(1) }
+                        play.require(answer == "nil", "The answer is \(answer).")
+                    }
+                    return [
+                        {
+                            limiter.setHandler { [weak limiter] input in
+                                acts.value += 1
+                                guard input == 1 else { return input }
+                                limiter?(2)
+                                // Throws, but by then the caller has its answer.
+                                try await Task.sleep(for: .seconds(1), clock: .loop(loop))
+                                return input
+                            }
+                        }
+                    ]
+                }
+            },
             Program("tasks: calls of a limiter against the loop's end", bound: 1) { play in
                 play.besideThread { thread, tasks in
                     let acts = play.capture()
