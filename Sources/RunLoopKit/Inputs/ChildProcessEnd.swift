@@ -86,11 +86,9 @@ extension Loop.ChildProcess {
             return false
         }
         guard let new else { return true }
-        for mode in currentModes {
-            guard let loop = mode.loop else { continue }
-            loop.insert(new, in: mode.mode)
-            if isValid, !isIn(mode) { loop.retract(new, in: mode.mode) }
-        }
+        // The child itself keeps runs going, unless it is of the background.
+        new.keepsRunsGoing = false
+        takeAlong(new, to: currentModes)
         // It may have ended meanwhile.
         if !isValid { new.retire() }
         return true
@@ -143,12 +141,7 @@ extension Loop.ChildProcess {
         guard isNew else { return timer.shorten(to: grace, evenOutsideOfModes: isShorter) }
         guard isAttached else { return timer.invalidate() }
         let modesNow = modesThatCount
-        for mode in modesNow.isEmpty ? modes : modesNow {
-            guard let loop = mode.loop else { continue }
-            loop.insert(timer, in: mode.mode)
-            // It may have been removed meanwhile. An item becomes invalid before it leaves its modes for that reason.
-            if !isIn(mode), isValid { loop.retract(timer, in: mode.mode) }
-        }
+        takeAlong(timer, to: modesNow.isEmpty ? modes : modesNow)
         // The child may have become invalid meanwhile. Then no loop counts.
         if !isValid { dropTimer(timer) }
         group.timerIsCounting()

@@ -233,12 +233,9 @@ extension Loop {
                 return !exchange(&hasReportedPause, with: true)
             }
             watchesChanged()
-            for mode in currentModes {
-                guard let loop = mode.loop else { continue }
-                loop.insert(timer, in: mode.mode)
-                // It may have left the mode meanwhile.
-                if !isIn(mode) { loop.remove(timer, in: mode.mode) }
-            }
+            // The listener itself keeps runs going, unless it is of the background.
+            timer.keepsRunsGoing = false
+            takeAlong(timer, to: currentModes)
             // It may have become invalid meanwhile.
             if !isValid { timer.invalidate() }
             if isFirst { Mistakes.shared.report(.pausedListener(listener: name, error: error)) }

@@ -115,4 +115,33 @@ import Testing
         #expect(child.isOverTimeLimit)
         isClosed.wait()
     }
+
+    @Test("A limit and a grace period follow a child out of the common modes", arguments: [false, true])
+    func leavesCommonModes(_ isGrace: Bool) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let other = Loop(clock: clock)
+        let talking = try TalkingChild(script: Self.ignoresTERM) { _, _ in }
+        talking.waitUntilReady()
+        let child = talking.child
+        loop.add(child, in: .common)
+        if isGrace { child.end(within: .seconds(5)) } else { child.end(after: .seconds(5), within: .zero) }
+        loop.remove(child, in: .common)
+        #expect(loop.count(of: "timer") == 0)
+        #expect(other.add(child) && other.count(of: "timer") == 1)
+        other.run()
+        #expect(!child.isValid && clock.now == seconds(5))
+    }
+
+    @Test("The limit of a child of the background keeps no run going")
+    func limitInTheBackground() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let child = try Child("sleep", ["1000"]) { _, _ in }
+        child.keepsRunsGoing = false
+        loop.add(child)
+        child.end(after: .seconds(10), within: .zero)
+        #expect(loop.runUntilFinished() == .finished)
+        #expect(clock.now == seconds(0) && !child.isOverTimeLimit)
+        child.end(within: .zero)
+    }
+
 }
