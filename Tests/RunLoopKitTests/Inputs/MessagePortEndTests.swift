@@ -43,6 +43,20 @@ import Testing
         itself.value = nil
     }
 
+    @Test("A port that is in the common modes by name only learns of the end of its loop")
+    func endByName() async throws {
+        let thread = try LoopThread(clock: VirtualClock())
+        let port = Loop.MessagePort<Int>(capacity: 1) { _ in }
+        thread.loop.add(port, in: .common)
+        thread.loop.remove(port)
+        #expect(port.send(1) && thread.loop.contains(port, in: .common))
+        let sender = Task.immediate { try await port.send(whenRoom: 2) }
+        thread.stop()
+        try await thread.waitForEnd()
+        #expect(port.trySend(3) == .closed)
+        await #expect(throws: Loop.PortClosed.self) { try await sender.value }
+    }
+
     @Test("A port whose loop has ended refuses messages until another loop has it")
     func endedLoop() throws {
         var ended: Loop? = Loop(clock: VirtualClock())

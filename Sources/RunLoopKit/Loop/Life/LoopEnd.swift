@@ -20,17 +20,16 @@ extension Loop {
 
     /// What a loop leaves behind when it ends.
     private struct Estate {
-        /// The items, each with the modes whose leaving it is notified of.
+        /// The items, each with the modes whose leaving it is notified of: none for one that is in the common modes by
+        /// name only.
         var items: [(item: Item, left: [ModeState])] = []
-        /// Items that have left all modes by name are among them: the loop may have their last references.
-        var commonItems: [Item] = []
         var blocks: [PostedBlock] = []
         /// Those whose handlers the thread was calling when it exited.
         var firingTimers: [Timer] = []
         var endHandlers: [EndHandler] = []
         var endListeners: [EndListener] = []
 
-        var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
+        var hasWork: Bool { items.contains { !$0.left.isEmpty } || !blocks.isEmpty }
     }
 
     /// Ends the loop. Called by its thread when the thread ends, by its deinit, or, for a main loop whose thread was
@@ -81,9 +80,10 @@ extension Loop {
         if let innermostRun { estate.firingTimers = innermostRun.stack.compactMap(\.firing) }
         estate.endHandlers = takeEndHandlers(last: false)
         estate.endListeners = endListeners.takeAll()
+        var commonItems: [Item] = []
         if let commonMembership {
-            estate.commonItems = exchange(&commonMembership.commonItems, with: ItemTable()).all
-            for item in estate.commonItems { _ = item.leave(commonMembership) }
+            commonItems = exchange(&commonMembership.commonItems, with: ItemTable()).all
+            for item in commonItems { _ = item.leave(commonMembership) }
         }
         // An item is listed in the first mode that has it, and is notified of its modes in their order. Most loops have
         // one mode, so that no item is in two.
@@ -98,6 +98,10 @@ extension Loop {
                 }
                 if item.leave(mode) { estate.items[index].left.append(mode) }
             }
+        }
+        if !commonItems.isEmpty {
+            let listed = Set(estate.items.lazy.map { ObjectIdentifier($0.item) })
+            estate.items += commonItems.lazy.filter { !listed.contains(ObjectIdentifier($0)) }.map { ($0, []) }
         }
         return estate
     }
