@@ -307,7 +307,10 @@ extension Loop {
             } else if let event = receive(ifReadable: events != .write, &hasReadAll) {
                 count = call(event)
             }
-            if let error = stateLock.withLock({ state.end(hasReadAll: hasReadAll) }) { count |= close(error) }
+            // If the handler has moved the connection, another thread may have it now, and reports its end.
+            if isIn(mode), let error = stateLock.withLock({ state.end(hasReadAll: hasReadAll) }) {
+                count |= close(error)
+            }
             return count
         }
 

@@ -155,4 +155,33 @@ import Testing
         ending.connection.invalidate()
         #expect(!ending.connection.end(within: .seconds(1)))
     }
+
+    @Test("A connection that its handler gives to another thread is closed there")
+    func closedWhereItIs() throws {
+        let (loop, worker, ends) = (Loop(clock: VirtualClock()), try LoopThread(), Ends.sockets())
+        let (log, isBusy, gate, isOver) = (Log<String>(), Gate(), Gate(), Gate())
+        let connection = try Loop.Connection(owning: ends.reader) { connection, event in
+            log.add("\(event), on the worker: \(worker.isCurrent)")
+            if event == .peerFinished {
+                loop.remove(connection)
+                worker.loop.add(connection)
+                connection.end()
+            }
+            if case .closed = event { isOver.open() }
+        }
+        ends.isReaderClosed = true
+        loop.add(connection)
+        // So it is not the first.
+        worker.perform {
+            isBusy.open()
+            gate.wait()
+        }
+        isBusy.wait()
+        finishWriting(ends.writer)
+        loop.run(mode: .default, for: .seconds(1))
+        gate.open()
+        isOver.wait()
+        #expect(log.entries == ["peerFinished, on the worker: false", "closed(nil), on the worker: true"])
+    }
+
 }
