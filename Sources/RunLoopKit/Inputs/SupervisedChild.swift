@@ -316,8 +316,8 @@ extension Loop {
 
             func childHasEnded(_ child: ChildProcess, _ exit: ChildProcess.Exit) {
                 isOver = true
-                // One that was refused, since another loop has it, may end there.
-                guard supervised.loop.isOnOwnThread, supervised.isRunning else { return }
+                // Another loop may have it: it was refused for that reason, or the program has moved it.
+                guard supervised.loop.isOnOwnThread, supervised.isRunning else { return supervised.isLost() }
                 supervised.goOn(after: (child, exit)) { .ended(exit, restartsAfter: $0) }
             }
 

@@ -430,4 +430,21 @@ import Testing
             _exit(log.entries == ["over: ended by the program"] && mistakes.entries == [expected] ? 0 : 1)
         }
     }
+
+    @Test("A child that the program has moved to another thread's loop ends the supervision")
+    func movedChild() throws {
+        let ((loop, _), thread, log) = (Loop.inVirtualTime(), try LoopThread(), Log<String>())
+        let supervised = Supervised(on: loop) { try Child("true") }
+        supervised.start { _, event in
+            log.add(Self.describe(event))
+            guard case .started(let child) = event else { return }
+            loop.remove(child, in: .common)
+            thread.loop.add(child, in: .common)
+        }
+        loop.run(mode: .default, for: .zero)
+        spin(until: supervised.child == nil)
+        loop.run(mode: .default, for: .seconds(1))
+        #expect(log.entries == ["started", "over: ended by the program"])
+    }
+
 }
