@@ -245,8 +245,13 @@ final class ConnectionMembers: @unchecked Sendable {
 
     func beginWaiting() -> Promise<Void> {
         let promise = Promise<Void>()
-        lock.withLock { waiters.append(promise) }
-        completeIfOver()
+        // The closures are not this thread's to call.
+        let isOver = lock.withLock {
+            if period != nil, countWhileLocked == 0 { return true }
+            waiters.append(promise)
+            return false
+        }
+        if isOver { promise.fulfil(.success(())) }
         return promise
     }
 
