@@ -194,8 +194,7 @@ extension LoopThreadPool {
         guard hasThreads else { throw LoopThread.Stopped(thread: name) }
         let workers = min(count, self.count, max(1, limit))
         let parts = SharedParts(count, workers: workers, work)
-        for _ in 0..<workers {
-            let piece = workload.begin()
+        for piece in workload.beginOnDifferentWorkers(workers) {
             WorkerTurns(of: parts, on: threads[piece.worker].loop, workload, place, .ofThread(name)).begin(piece)
         }
         try await parts.promise.value { parts.giveUp(for: CancellationError()) }

@@ -112,7 +112,8 @@ final class Workload: @unchecked Sendable {
     /// The worker that was picked last; nil before the first.
     @exclusivity(unchecked) private var last: Int?
     @exclusivity(unchecked) private var queue = ChunkedQueue<WaitingPiece>()
-    /// The unfinished pieces in the queue. Those that were withdrawn stay there until their turn.
+    /// The unfinished pieces in the queue. Those that were withdrawn stay there until their turn, or until they are
+    /// many.
     @exclusivity(unchecked) private var waiting = 0
     @exclusivity(unchecked) private var isStopped = false
     @exclusivity(unchecked) private var accepted: UInt64 = 0
@@ -131,30 +132,45 @@ final class Workload: @unchecked Sendable {
 
     /// Enters a piece for `worker`, or for the one that the policy picks.
     func begin(on worker: Int? = nil) -> Piece {
-        let (piece, calls) = lock.withLock { () -> (Piece, Calls) in
-            let chosen: Int
-            if let worker {
-                chosen = worker
-            } else {
-                chosen = pick()
-                last = chosen
-            }
-            let wasComing = workers[chosen].isComing
-            workers[chosen].load += 1
-            accepted += 1
-            let calls = wasComing && !queue.isEmpty ? callsForQueue() : .nobody
-            return (Piece(worker: chosen, number: accepted), calls)
-        }
+        let (piece, calls) = lock.withLock { enter(on: worker ?? pick()) }
         post(calls)
         return piece
     }
 
-    private func pick() -> Int {
+    /// Enters pieces for so many workers, at most all, as the policy picks them.
+    func beginOnDifferentWorkers(_ count: Int) -> [Piece] {
+        let entered = lock.withLock {
+            (0..<count).reduce(into: [(piece: Piece, calls: Calls)]()) { entered, _ in
+                entered.append(enter(on: pick(besides: entered.map(\.piece.worker))))
+            }
+        }
+        for (_, calls) in entered { post(calls) }
+        return entered.map(\.piece)
+    }
+
+    private func enter(on worker: Int) -> (piece: Piece, calls: Calls) {
         lock.assertHeld()
+        let wasComing = workers[worker].isComing
+        workers[worker].load += 1
+        accepted += 1
+        let calls = wasComing && !queue.isEmpty ? callsForQueue() : .nobody
+        return (Piece(worker: worker, number: accepted), calls)
+    }
+
+    /// - Parameter picked: Workers that are picked again only if no other is left.
+    private func pick(besides picked: [Int] = []) -> Int {
+        let worker = nextPick(besides: picked)
+        last = worker
+        return worker
+    }
+
+    private func nextPick(besides picked: [Int]) -> Int {
+        lock.assertHeld()
+        let isOut = { [workers] worker in workers[worker].hasEnded || picked.contains(worker) }
         let next = last.map { ($0 + 1) % workers.count } ?? 0
         guard policy == .leastLoaded else {
             return workers.indices.lazy.map { (next + $0) % self.workers.count }
-                .first { !self.workers[$0].hasEnded } ?? next
+                .first { !isOut($0) } ?? next
         }
         if let last, workers[last].isFree { return last }
         if let free = workers.firstIndex(where: \.isFree) { return free }
@@ -162,7 +178,7 @@ final class Workload: @unchecked Sendable {
         var chosen = next
         for offset in 1..<max(workers.count, 2) {
             let worker = (next + offset) % workers.count
-            if workers[chosen].hasEnded || !workers[worker].hasEnded && workers[worker].load < workers[chosen].load {
+            if isOut(chosen) || !isOut(worker) && workers[worker].load < workers[chosen].load {
                 chosen = worker
             }
         }
@@ -302,13 +318,27 @@ final class Workload: @unchecked Sendable {
 
     /// Finishes a piece that is in the queue, or was taken from there; does nothing if it never came there.
     func finish(_ ticket: Ticket) {
+        var withdrawn: [WaitingPiece] = []
         let done = lock.withLock { () -> [Drain] in
             guard ticket.number != 0, !ticket.isFinished else { return [] }
             ticket.isFinished = true
             if let worker = ticket.worker { return finish(ticket.number, on: worker) }
-            return finishWaiting(ticket.number)
+            let done = finishWaiting(ticket.number)
+            // Else they would pile up while every worker is stuck, and each caller gives up.
+            if queue.count > 2 * waiting + Self.piecesPerShift { takeWithdrawn(into: &withdrawn) }
+            return done
         }
+        // What they have captured is released without the lock.
+        withdrawn.removeAll()
         for drain in done { drain.answer() }
+    }
+
+    private func takeWithdrawn(into withdrawn: inout [WaitingPiece]) {
+        lock.assertHeld()
+        for _ in 0..<queue.count {
+            let piece = queue.removeFirst()
+            if piece.ticket?.isFinished == true { withdrawn.append(piece) } else { queue.append(piece) }
+        }
     }
 
     private func finishWaiting(_ number: UInt64) -> [Drain] {

@@ -47,6 +47,27 @@ import Testing
         try await pool.drain()
     }
 
+    /// The policy alone would pick the other worker, which has less to do, twice.
+    @Test("A worker with more to do takes elements as soon as it is free")
+    func busyWorker() async throws {
+        let pool = try makePool(2)
+        let (isStuck, gate, begun) = (Gate(), Gate(), Count())
+        pool.perform(for: "key") {
+            isStuck.open()
+            gate.wait()
+        }
+        pool.perform(for: "key") {}
+        isStuck.wait()
+        let mapping = Task.immediate {
+            try await pool.map([0, 1]) { _ in
+                begun.up()
+                spin(until: begun.value == 2)
+            }
+        }
+        gate.open()
+        #expect(try await mapping.value.count == 2)
+    }
+
     @Test("All workers take elements at the same time")
     func allWorkers() async throws {
         let pool = try makePool(3)

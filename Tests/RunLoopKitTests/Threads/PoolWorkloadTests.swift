@@ -115,4 +115,32 @@ import Testing
             }
         }
     }
+
+    private final class Tracked: Sendable {
+        let count: Count
+        init(_ count: Count) {
+            self.count = count
+            count.up()
+        }
+        deinit { count.upBy(-1) }
+    }
+
+    @Test("Pieces that are withdrawn while no worker comes pile up nowhere")
+    func withdrawnPieces() {
+        let workload = Workload(workers: 1, policy: .leastLoaded)
+        let captured = Count()
+        let stays = Workload.Ticket()
+        #expect(workload.add(.unknown, ticket: stays, {}) != nil)
+        for _ in 0..<1_000 {
+            let (ticket, tracked) = (Workload.Ticket(), Tracked(captured))
+            #expect(workload.add(.unknown, ticket: ticket, { withExtendedLifetime(tracked) {} }) != nil)
+            workload.finish(ticket)
+        }
+        #expect(captured.value < 100 && workload.unfinished == [1])
+        var step = workload.next(for: 0, finished: 0, count: 0, blocks: 1)
+        while let piece = step.piece, piece.ticket !== stays {
+            step = workload.next(for: 0, finished: 0, count: 1, blocks: 0)
+        }
+        #expect(step.piece?.ticket === stays)
+    }
 }
