@@ -130,7 +130,11 @@ final class Hosting: Host {
     private func rest(after pass: Run, of loop: Loop) {
         // First, since an observer may run the host.
         inform(loop)
-        loop.notify(.beforeWaiting, in: mode)
+        let mayHaveMadeWork = loop.notify(.beforeWaiting, in: mode)
+        // A run that an observer has made may have taken the wake-up, and a run would look again before it sleeps.
+        if mayHaveMadeWork, loop.isStopped || saysWhenItSleeps && (loop.hasReady(mode) || hasPostedWork(loop)) {
+            loop.waker.nudge()
+        }
         rests = true
         loop.waiting.store(true, ordering: .relaxed)
         guard !saysWhenItSleeps, pass.below === run else { return }

@@ -26,6 +26,44 @@ private let bothTriggers = Host.Trigger.allCases
         loop.hosting.end()
     }
 
+    /// The observer's run takes the wake-up of what was posted.
+    @Test("A host does not sleep while work waits that an observer before the rest has made", arguments: bothTriggers)
+    private func workOfAnObserver(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        let log = Log<String>()
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.perform { log.add("block") }
+            loop.perform(in: "inner") {}
+            loop.run(mode: "inner", for: .zero)
+        }
+        loop.add(observer)
+        loop.wakeUp()
+        host.serve()
+        #expect(log.entries == ["block"])
+        loop.hosting.end()
+    }
+
+    @Test("A host learns of a stop whose wake-up a run before the rest has taken", arguments: bothTriggers)
+    private func stopOfAnObserver(_ trigger: Host.Trigger) throws {
+        let (loop, _) = Loop.inVirtualTime()
+        defer { loop.end() }
+        loop.add(Loop.Source0 {})
+        let host = try Host(loop, .default, trigger)
+        host.serve()
+        let observer = Loop.Observer(.beforeWaiting, repeats: false) { _, _ in
+            loop.stop()
+            loop.run(mode: .default, for: .zero)
+        }
+        loop.add(observer)
+        loop.wakeUp()
+        host.serve()
+        #expect(host.results.contains(.stopped))
+        loop.hosting.end()
+    }
+
     @Test("An edge that no handler reads keeps no host busy", arguments: bothTriggers)
     private func unreadEdge(_ trigger: Host.Trigger) throws {
         let (loop, _) = Loop.inVirtualTime()
