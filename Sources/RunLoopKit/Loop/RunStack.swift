@@ -130,7 +130,7 @@ extension Loop {
     }
 
     /// Whether the run must not sleep now: it was stopped, or runs above it have taken the wake-up for work that it has
-    /// not seen, or for its condition. The pass then polls, as if a wake-up had ended its wait.
+    /// not seen, for the leaving of its mode's last item, or for its condition. The pass then polls, as if a wake-up had ended its wait.
     ///
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)
@@ -144,7 +144,7 @@ extension Loop {
     private func mustLookAgainSlowly(of run: Run) -> Bool {
         switch run.condition {
         case .ofCaller: true
-        case .none: lock.withLock { hasPostedWork(for: run.mode) }
+        case .none: lock.withLock { hasPostedWork(for: run.mode) || !hasAnythingToWaitFor(in: run.mode) }
         case .nothingIsLeft: lock.withLock { hasPostedWork(for: run.mode) } || isNothingLeft(in: run.mode)
         }
     }

@@ -123,4 +123,21 @@ import Testing
         loop.run(mode: .default, for: .seconds(1))
         #expect(log.entries == ["first", "block", "first", "second"])
     }
+
+    @Test("A wake-up that a nested run takes, for the last item that has left, ends the outer run")
+    func wakeUpForTheLastItem() {
+        let (loop, clock) = Loop.inVirtualTime()
+        let last = Loop.Timer(after: .seconds(3600)) { _ in }
+        loop.add(last)
+        loop.perform {
+            loop.perform(in: "inner") {
+                // As another thread does that retires it.
+                last.invalidate()
+                loop.wakeUp()
+            }
+            loop.run(mode: "inner", for: .zero)
+        }
+        #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
+        #expect(clock.now == seconds(0))
+    }
 }
