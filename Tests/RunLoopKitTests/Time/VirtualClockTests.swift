@@ -460,4 +460,18 @@ import Testing
             precondition(Kernel.hasSanitizer || growth < 20_000 * 64, "\(growth) bytes more")
         }
     }
+
+    @Test("Advancing returns though an observer stops every run")
+    func runsThatStop() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<String>()
+        let observer = Loop.Observer(.entry) { _, _ in loop.stop() }
+        loop.add(observer)
+        loop.perform { log.add("block") }
+        clock.advance(by: .seconds(1))
+        #expect(clock.now == seconds(1) && log.entries == [])
+        observer.invalidate()
+        clock.advance(by: .seconds(1))
+        #expect(log.entries == ["block"])
+    }
 }
