@@ -267,4 +267,16 @@ import Testing
             #expect(thread.loop.nextTimerFireTime(in: mode) == timer.nextFireTime)
         }
     }
+
+    @Test("A timeout without end keeps a run going, as one that is restarted does")
+    func endlessTimeout() {
+        let (loop, _) = Loop.inVirtualTime()
+        let timeout = Loop.Timer(restartableAfter: .seconds(Int64.max)) { _ in }
+        loop.add(timeout)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut && timeout.nextFireTime == nil)
+        timeout.restart()
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut && timeout.nextFireTime == nil)
+        timeout.nextFireTime = nil
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+    }
 }

@@ -259,6 +259,20 @@ import Testing
         thread.join()
     }
 
+    @Test("A timer of a nanosecond survives a wall clock that its handler sets back as far as it goes")
+    func setBackToTheDistantPast() {
+        let (loop, clock) = Loop.inVirtualTime()
+        clock.setWallClock(to: Loop.Instant(nanoseconds: 1_000))
+        let calls = Count()
+        let timer = Loop.Timer(every: .nanoseconds(1), timeBase: .wallClock) { firing in
+            calls.up()
+            if calls.value == 1 { clock.setWallClock(to: .distantPast) } else { firing.timer.invalidate() }
+        }
+        loop.add(timer)
+        loop.run(mode: .default, for: .nanoseconds(10))
+        #expect(calls.value == 2)
+    }
+
     private func setMachineClock(by step: Duration) throws {
         let time = Loop.Instant(nanoseconds: System.wallClockNanoseconds()) + step
         var value = timespec()

@@ -121,7 +121,7 @@ extension Loop.Timer {
     func shorten(to delay: Int64, evenOutsideOfModes changes: Bool) {
         change { clock in
             if let clock {
-                fireTime = .at(min(time, clock.nanoseconds(timeBase).addingSaturating(delay)))
+                fireTime = .at(min(time, clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
             } else if case .delay(let current) = fireTime {
                 fireTime = .delay(min(current, delay))
             } else if changes {

@@ -68,7 +68,7 @@ extension Loop.Timer {
     func settleTime(on clock: LoopTime) {
         switch fireTime {
         case .delay(let delay):
-            setTime(clock.nanoseconds(timeBase).addingSaturating(delay))
+            setTime(min(clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
         case .asked(let time):
             // A time in the past keeps the turn of its request.
             let request = turn
@@ -115,7 +115,7 @@ extension Loop.Timer {
     func advanceOnWallClock(from scheduled: Int64, now: Int64) {
         hasFixedTime = false
         let next = firstOnGrid(through: scheduled, notBefore: now.addingSaturating(1))
-        missed = max(0, Int(clamping: (Int128(next) - Int128(scheduled)) / Int128(period)) - 1)
+        missed = max(1, Int(clamping: (Int128(next) - Int128(scheduled)) / Int128(period))) - 1
         fireTime = .at(next)
     }
 
