@@ -12,6 +12,9 @@ enum BurstAction<Input: Sendable>: Sendable {
     /// Gets all inputs of a burst, combined.
     case onMerged(MergingAction<Input>)
 
+    /// Gets all inputs of a burst in an array, of a limiter that merges.
+    case onUnmerged(UnmergedAction<Input>)
+
     /// There is none yet.
     case awaited(WaitingInputs<Input>)
 
@@ -36,22 +39,35 @@ enum BurstAction<Input: Sendable>: Sendable {
             }
     }
 
-    /// Another action in place of this one: it gets the last input, all of them combined if this one does, or each if
-    /// this one gets all.
-    func replaced(by action: @escaping @Sendable (Input) -> Void) -> BurstAction {
+    /// Combines inputs, if the limiter was made to merge.
+    private var combine: (@Sendable (Input, Input) -> Input)? {
         switch self {
-        case .onLast: .onLast(action)
-        case .onMerged(let merging): .onMerged(MergingAction(merging.combine, action))
-        case .onAll: .onAll { for input in all($0, $1) { action(input) } }
-        case .awaited(let inputs):
-            if let combine = inputs.combine {
-                .onMerged(MergingAction(combine, action))
-            } else if inputs.keepsAll {
-                .onAll { for input in all($0, $1) { action(input) } }
-            } else {
-                .onLast(action)
-            }
+        case .onLast, .onAll: nil
+        case .onMerged(let merging): merging.combine
+        case .onUnmerged(let unmerged): unmerged.combine
+        case .awaited(let inputs): inputs.combine
         }
+    }
+
+    private var keepsAll: Bool {
+        switch self {
+        case .onLast: false
+        case .onAll, .onMerged, .onUnmerged: true
+        case .awaited(let inputs): inputs.keepsAll
+        }
+    }
+
+    /// Another action in place of this one. It gets all inputs combined if the limiter merges, each if it collects, and
+    /// otherwise the last one.
+    func replaced(by action: @escaping @Sendable (Input) -> Void) -> BurstAction {
+        if let combine { return .onMerged(MergingAction(combine, action)) }
+        return keepsAll ? .onAll { for input in all($0, $1) { action(input) } } : .onLast(action)
+    }
+
+    /// Another action in place of this one, which gets all inputs.
+    func replaced(byCollecting action: @escaping @Sendable ([Input]) -> Void) -> BurstAction {
+        guard let combine else { return BurstAction(collecting: action) }
+        return .onUnmerged(UnmergedAction(combine, action))
     }
 
     func callAsFunction(_ earlier: [Input]?, _ last: Input) {
@@ -59,8 +75,19 @@ enum BurstAction<Input: Sendable>: Sendable {
         case .onLast(let action): action(last)
         case .onAll(let action): action(earlier, last)
         case .onMerged(let merging): merging.action(merged(earlier, last, merging.combine))
+        case .onUnmerged(let unmerged): unmerged.action(all(earlier, last))
         case .awaited: break
         }
+    }
+}
+
+/// An action that gets all inputs, with the closure that would combine them for another action.
+final class UnmergedAction<Input: Sendable>: Sendable {
+    let combine: @Sendable (Input, Input) -> Input
+    let action: @Sendable ([Input]) -> Void
+
+    init(_ combine: @escaping @Sendable (Input, Input) -> Input, _ action: @escaping @Sendable ([Input]) -> Void) {
+        (self.combine, self.action) = (combine, action)
     }
 }
 

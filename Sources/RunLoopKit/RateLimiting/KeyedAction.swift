@@ -9,6 +9,9 @@ enum KeyedAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
     /// Gets all inputs of a key's burst, combined.
     case onMerged(KeyedMergingAction<Key, Input>)
 
+    /// Gets all inputs of a key's burst in an array, of a limiter that merges.
+    case onUnmerged(KeyedUnmergedAction<Key, Input>)
+
     /// There is none yet.
     case awaited(WaitingKeys<Key, Input>)
 
@@ -33,21 +36,34 @@ enum KeyedAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
             }
     }
 
+    /// Combines inputs, if the limiter was made to merge.
+    private var combine: (@Sendable (Input, Input) -> Input)? {
+        switch self {
+        case .onLast, .onAll: nil
+        case .onMerged(let merging): merging.combine
+        case .onUnmerged(let unmerged): unmerged.combine
+        case .awaited(let keys): keys.combine
+        }
+    }
+
+    private var keepsAll: Bool {
+        switch self {
+        case .onLast: false
+        case .onAll, .onMerged, .onUnmerged: true
+        case .awaited(let keys): keys.keepsAll
+        }
+    }
+
     /// As `BurstAction.replaced(by:)`.
     func replaced(by action: @escaping @Sendable (Key, Input) -> Void) -> KeyedAction {
-        switch self {
-        case .onLast: .onLast(action)
-        case .onMerged(let merging): .onMerged(KeyedMergingAction(merging.combine, action))
-        case .onAll: .onAll { for input in all($1, $2) { action($0, input) } }
-        case .awaited(let keys):
-            if let combine = keys.combine {
-                .onMerged(KeyedMergingAction(combine, action))
-            } else if keys.keepsAll {
-                .onAll { for input in all($1, $2) { action($0, input) } }
-            } else {
-                .onLast(action)
-            }
-        }
+        if let combine { return .onMerged(KeyedMergingAction(combine, action)) }
+        return keepsAll ? .onAll { for input in all($1, $2) { action($0, input) } } : .onLast(action)
+    }
+
+    /// As `BurstAction.replaced(byCollecting:)`.
+    func replaced(byCollecting action: @escaping @Sendable (Key, [Input]) -> Void) -> KeyedAction {
+        guard let combine else { return KeyedAction(collecting: action) }
+        return .onUnmerged(KeyedUnmergedAction(combine, action))
     }
 
     func callAsFunction(_ key: Key, _ earlier: [Input]?, _ last: Input) {
@@ -55,8 +71,19 @@ enum KeyedAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
         case .onLast(let action): action(key, last)
         case .onAll(let action): action(key, earlier, last)
         case .onMerged(let merging): merging.action(key, merged(earlier, last, merging.combine))
+        case .onUnmerged(let unmerged): unmerged.action(key, all(earlier, last))
         case .awaited: break
         }
+    }
+}
+
+/// An action that gets all inputs of a key, with the closure that would combine them for another action.
+final class KeyedUnmergedAction<Key: Hashable & Sendable, Input: Sendable>: Sendable {
+    let combine: @Sendable (Input, Input) -> Input
+    let action: @Sendable (Key, [Input]) -> Void
+
+    init(_ combine: @escaping @Sendable (Input, Input) -> Input, _ action: @escaping @Sendable (Key, [Input]) -> Void) {
+        (self.combine, self.action) = (combine, action)
     }
 }
 

@@ -274,7 +274,7 @@ final class PerKeyLimiter<Key: Hashable & Sendable, Input: Sendable>: KeyedLimit
     func setHandler(
         of isolated: AnyObject? = nil, collecting handler: @escaping @Sendable (Key, [Input]) -> Void
     ) -> Bool {
-        replaceAction(isolated) { _ in KeyedAction(collecting: handler) }
+        replaceAction(isolated) { $0.replaced(byCollecting: handler) }
     }
 
     private func replaceAction(

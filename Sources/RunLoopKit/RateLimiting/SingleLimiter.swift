@@ -142,7 +142,7 @@ package final class SingleLimiter<Input: Sendable>: SingleLimiterCore, @unchecke
     }
 
     func setHandler(of isolated: AnyObject? = nil, collecting handler: @escaping @Sendable ([Input]) -> Void) -> Bool {
-        replaceAction(isolated) { _ in BurstAction(collecting: handler) }
+        replaceAction(isolated) { $0.replaced(byCollecting: handler) }
     }
 
     private func replaceAction(

@@ -357,4 +357,30 @@ import Testing
             withExtendedLifetime(thread) {}
         }
     }
+
+    @Test("A limiter merges again after a handler that got all inputs", arguments: [false, true])
+    func mergesAfterCollecting(_ hasHandler: Bool) {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let log = Log<[Int]>()
+        let limiter = Debounce<Int>(interval: .seconds(1), on: loop, merging: +)
+        let keyed = KeyedDebounce<Int, Int>(interval: .seconds(1), on: loop, merging: +)
+        if hasHandler {
+            limiter.setHandler { log.add([$0]) }
+            keyed.setHandler { log.add([$0, $1]) }
+        }
+        func burst(_ inputs: [Int]) {
+            for input in inputs {
+                limiter(input)
+                keyed(input, for: 9)
+            }
+            clock.advance(by: .seconds(1))
+        }
+        limiter.setHandler(collecting: { log.add($0) })
+        keyed.setHandler(collecting: { log.add([$0] + $1) })
+        burst([1, 2])
+        limiter.setHandler { log.add([$0]) }
+        keyed.setHandler { log.add([$0, $1]) }
+        burst([3, 4])
+        #expect(log.entries == [[1, 2], [9, 1, 2], [7], [9, 7]])
+    }
 }
