@@ -34,6 +34,8 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     @exclusivity(unchecked) private(set) final var isWithoutHandler: Bool
     /// Whether a lost call was reported.
     @exclusivity(unchecked) private var wasReported = false
+    /// The actions that have not returned: more than one if an action runs the loop nested. On the loop's thread only.
+    @exclusivity(unchecked) private(set) final var actionsUnderWay: UInt16 = 0
     /// What the handler calls, if it is isolated to an actor.
     @exclusivity(unchecked) private var isolatedHandler: ObjectIdentifier?
     /// Has what limiters made at the same place share.
@@ -74,7 +76,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
 
     deinit { pool.leave() }
 
-    private var loop: Loop { pool.loop }
+    final var loop: Loop { pool.loop }
     private var clock: LoopTime { @inline(__always) get { pool.clock } }
     private var modes: Set<Loop.Mode> { pool.key.modes }
     /// What diagnostics call the timer and the blocks.
@@ -262,7 +264,7 @@ package class LimiterBase: EndListener, @unchecked Sendable {
         firstTrailingEdge = .min
         guard hasLine else {
             lock.unlock(held)
-            return action()
+            return call(action)
         }
         lineUpRefused()
         linedUp.append(action)
@@ -313,8 +315,14 @@ package class LimiterBase: EndListener, @unchecked Sendable {
     @discardableResult
     private func performFirst() -> Bool {
         guard let action = lock.withLock({ linedUp.takeFirst() }) else { return false }
-        action()
+        call(action)
         return true
+    }
+
+    private func call(_ action: Action) {
+        actionsUnderWay &+= 1
+        action()
+        actionsUnderWay &-= 1
     }
 
     /// Whether this is the loop's thread, and the loop runs in one of the modes or not at all.

@@ -296,9 +296,9 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
     // MARK: With the lock held
 
     /// Whether a call acts now, and takes the tokens then. Elsewhere they are taken when the loop comes around: a busy
-    /// one would act on many at once.
+    /// one would act on many at once. Inside an action, too: they act one at a time.
     final func actsAtOnce(_ cost: Int) -> Bool {
-        waiting.isEmpty && !isWithoutHandler && loopIsHere && take(cost, at: now)
+        waiting.isEmpty && !isWithoutHandler && loopIsHere && actionsUnderWay == 0 && take(cost, at: now)
     }
 
     final var hasRoom: Bool { waiting.count < capacity }

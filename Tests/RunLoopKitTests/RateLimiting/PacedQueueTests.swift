@@ -320,4 +320,24 @@ import Testing
         let program: Comment = "seed \(seed): \(tokens) in \(period) ns, burst \(burst), capacity \(capacity)"
         #expect(log.entries == model.acted && full.entries == model.full, program)
     }
+
+    @Test("An action that calls its queue is not called inside itself", arguments: [false, true])
+    func actionCallsItsQueue(_ runsNested: Bool) {
+        let (loop, _) = Loop.inVirtualTime()
+        let (box, log) = (Box<PacedQueue<Int>>(), Log<String>())
+        let queue = PacedQueue<Int>(10, per: .seconds(1), burst: 3, capacity: 9, on: loop) { [box] input in
+            log.add("begin \(input)")
+            if input < 3 { #expect(box.value!(input + 1) == .accepted) }
+            if runsNested { loop.run(mode: .default, for: .zero) }
+            log.add("end \(input)")
+        }
+        box.value = queue
+        #expect(queue(1) == .accepted)
+        loop.run(mode: .default, for: .seconds(1))
+        let begins = (1...3).map { "begin \($0)" }
+        #expect(
+            log.entries
+                == (runsNested ? begins + ["end 3", "end 2", "end 1"] : (1...3).flatMap { ["begin \($0)", "end \($0)"] }))
+        box.value = nil
+    }
 }
