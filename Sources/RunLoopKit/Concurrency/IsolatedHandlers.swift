@@ -163,10 +163,15 @@ extension Loop.Observer {
 protocol HandlerOwner: AnyObject {
     /// A call of this handler has found that its actor is gone.
     func actorIsGone(of handler: AnyObject)
+
+    /// The loop that calls the handler, if that is always the same.
+    var callingLoop: Loop? { get }
 }
 
 extension Loop.Item: HandlerOwner {
     func actorIsGone(of handler: AnyObject) { invalidate() }
+
+    var callingLoop: Loop? { nil }
 }
 
 /// A handler of an item, or of a limiter, that runs isolated to an actor.
@@ -174,6 +179,8 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
     private weak let actor: A?
     private let handler: @Sendable (isolated A, Input) -> Void
     private weak var owner: (any HandlerOwner)?
+    /// That of a limiter, which retains it, too. Nil for an item.
+    private let callingLoop: Loop?
 
     /// - Parameter owner: What gets the handler, if it exists already.
     init(
@@ -182,6 +189,7 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
         self.actor = actor
         self.handler = handler
         self.owner = owner
+        callingLoop = owner?.callingLoop
     }
 
     /// Called once, before the item is shared.
@@ -206,7 +214,8 @@ final class IsolatedHandler<A: Actor, Input: Sendable>: @unchecked Sendable {
             return false
         }
         if actor.unownedExecutor.isOfDefaultActor { actorHasNoLoop() }
-        Loop.current.withoutJobs { actor.assumeIsolated { handler($0, input) } }
+        // A limiter acts outside of runs, too, where a loop in virtual time is not the current one.
+        (callingLoop ?? .current).withoutJobs { actor.assumeIsolated { handler($0, input) } }
         return true
     }
 

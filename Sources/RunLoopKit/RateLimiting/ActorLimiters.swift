@@ -108,4 +108,6 @@ extension PacedQueue {
     }
 }
 
-extension LimiterBase: HandlerOwner {}
+extension LimiterBase: HandlerOwner {
+    final var callingLoop: Loop? { loop }
+}

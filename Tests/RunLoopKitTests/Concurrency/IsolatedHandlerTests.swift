@@ -22,6 +22,12 @@ private actor Guest {
     init(_ thread: LoopThread) { self.thread = thread }
 }
 
+private actor VirtualGuest {
+    private let loop: Loop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    init(_ loop: Loop) { self.loop = loop }
+}
+
 /// An actor that makes its limiters in its `init`.
 private actor Limited {
     private let thread: LoopThread
@@ -337,6 +343,22 @@ private actor Unbound {}
         for item in items { loop.add(item, in: .default) }
         #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
         #expect(called.value == 0 && items.allSatisfy { !$0.isValid })
+        loop.end()
+    }
+
+    @Test("No job begins in a run nested in an isolated action that a call outside of runs has caused")
+    func nestedRunOutsideOfRuns() {
+        let (loop, _) = Loop.inVirtualTime()
+        let (guest, order) = (VirtualGuest(loop), Log<String>())
+        let throttle = Throttle<Int>(interval: .zero, on: loop)
+        throttle.setHandler(isolation: guest) { _, _ in
+            Task.detached(executorPreference: loop.taskExecutor) { order.add("job") }
+            loop.run(mode: .default, for: .zero)
+            order.add("end")
+        }
+        throttle(1)
+        loop.run(mode: .default, for: .zero)
+        #expect(order.entries == ["end", "job"])
         loop.end()
     }
 }
