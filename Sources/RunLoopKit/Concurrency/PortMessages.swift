@@ -44,6 +44,8 @@ extension Loop.MessagePort {
         let subscription = Subscription(
             adding: port, to: loop, in: mode, feeds: buffer, takingFrom: port,
             farewell: {
+                // It may have left the loop, which then does not tell it.
+                port.loopHasEnded()
                 for message in port.takeWaiting() { buffer.put(message) }
             })
         return (port, Messages(subscription: subscription))

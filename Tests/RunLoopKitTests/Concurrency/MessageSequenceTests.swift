@@ -293,4 +293,20 @@ import Testing
         // The handler's call on the loop's thread may be about to return.
         await eventually(kept == nil)
     }
+
+    @Test("The end of the loop refuses senders, though the port has left the loop")
+    func endAfterRemoval() async throws {
+        let thread = try LoopThread()
+        let (port, messages) = Port.makeMessages(on: thread.loop, capacity: 1)
+        thread.loop.remove(port, in: .common)
+        #expect(port.send(1))
+        let sender = Task.immediate { try await port.send(whenRoom: 2) }
+        thread.stop()
+        try await thread.waitForEnd()
+        await #expect(throws: Loop.PortClosed.self) { try await sender.value }
+        #expect(!port.send(3))
+        var elements: [Int] = []
+        for await message in messages { elements.append(message) }
+        #expect(elements == [1])
+    }
 }
