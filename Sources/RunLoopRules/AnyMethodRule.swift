@@ -130,7 +130,11 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
     public final var loop: Loop {
         get { book.lock.withLock { settings.loop } }
         set {
-            let old = book.lock.withLock { exchange(&settings.loop, with: newValue) }
+            let old = book.lock.withLock {
+                // Its window is over, before another loop has its address.
+                if newValue !== settings.loop { lastRun = nil }
+                return exchange(&settings.loop, with: newValue)
+            }
             withExtendedLifetime(old) {}  // It may be the last reference: released without the lock.
         }
     }

@@ -299,6 +299,20 @@ import Testing
         #expect(stage.ran.map(\.input) == [1, 2])
     }
 
+    @Test("A firstly rule whose loop has changed to another and back starts a new window")
+    func firstlyRuleChangesLoopTwice() throws {
+        let stage = RuleScene()
+        let rule = try stage.limit(RuleDocument.self, 100, .firstly)
+        stage.saving(RuleDocument(), 1)
+        let loop = rule.loop
+        rule.loop = loop
+        stage.saving(RuleDocument(), 2)
+        rule.loop = Loop.inVirtualTime().0
+        rule.loop = loop
+        stage.saving(RuleDocument(), 3)
+        #expect(stage.ran.map(\.input) == [1, 3])
+    }
+
     @Test("The next call sees a changed predicate")
     func nextCallSeesPredicate() throws {
         let stage = RuleScene()
