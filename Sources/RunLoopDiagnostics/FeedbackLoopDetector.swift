@@ -71,7 +71,8 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     private let lock = Lock(.leaf)
     /// Guarded by `lock`.
-    private var watches: [Watched: Watch] = [:]
+    /// The watches of each object.
+    private var watches: [ObjectIdentifier: [Watch]] = [:]
 
     /// Makes a detector and attaches it to a loop. From any thread; if the loop runs, the detector counts from now on.
     ///
@@ -159,7 +160,7 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     public func detach() {
         guard state.exchange(.detached, ordering: .relaxed) != .detached else { return }
         for observer in observers { observer.invalidate() }
-        for watch in lock.withLock({ watches }).values { watch.cancel() }
+        for watch in lock.withLock({ watches }).values.joined() { watch.cancel() }
     }
 
     /// The number of calls that were not counted, since they were made on a thread other than the loop's. From any
@@ -170,18 +171,35 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     /// Keeps a watch, unless there is one of the same thing. Returns the one that is kept.
     func keep(_ watch: Watch) -> Watch {
-        let kept = lock.withLock {
-            if let known = watches[watch.watched], known.isActive { return known }
-            watches[watch.watched] = watch
-            return watch
-        }
+        let kept = known(as: watch) ?? watch
         // Detached meanwhile: `detach` may have missed it.
         if state.load(ordering: .relaxed) == .detached { kept.cancel() }
         return kept
     }
 
+    /// The active watch of the same thing. If there is none, lists this one.
+    private func known(as watch: Watch) -> Watch? {
+        let id = watch.watched.id
+        while true {
+            // Compared without the lock: a key of the program's may be part of a key path.
+            let listed = lock.withLock { watches[id] ?? [] }
+            if let known = listed.first(where: { $0.isActive && $0.watched == watch.watched }) { return known }
+            let isListed = lock.withLock {
+                guard (watches[id] ?? []).elementsEqual(listed, by: ===) else { return false }
+                watches[id] = listed + [watch]
+                return true
+            }
+            if isListed { return nil }
+        }
+    }
+
     func forget(_ watch: Watch) {
-        lock.withLock { if watches[watch.watched] === watch { watches[watch.watched] = nil } }
+        let id = watch.watched.id
+        lock.withLock {
+            guard let index = watches[id]?.firstIndex(where: { $0 === watch }) else { return }
+            watches[id]!.remove(at: index)
+            if watches[id]!.isEmpty { watches[id] = nil }
+        }
     }
 
     // MARK: Counting

@@ -4,8 +4,8 @@ import Synchronization
 extension FeedbackLoopDetector {
     /// What a watch counts the calls of: a method, by the identity of its body, or a property of an object. The object
     /// may be gone, and another one have its identity: then the watch is that one's.
-    struct Watched: Hashable, @unchecked Sendable {  // Key paths do not change.
-        private let id: ObjectIdentifier
+    struct Watched: Equatable, @unchecked Sendable {  // Key paths do not change.
+        let id: ObjectIdentifier
         private let path: AnyKeyPath?
 
         init(_ object: AnyObject, _ path: AnyKeyPath? = nil) { (self.id, self.path) = (ObjectIdentifier(object), path) }

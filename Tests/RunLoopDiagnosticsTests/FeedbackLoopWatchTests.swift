@@ -1,3 +1,4 @@
+import Foundation
 import LoopTestSupport
 import TestSupport
 import Testing
@@ -277,5 +278,35 @@ import Testing
             scene.reports.entries.first?.chain == "Node#1.visit → Node#2.visit → Node#3.visit → Node#1.visit …")
         #expect(scene.reports.entries.first?.callers.last?.label == "Node#3.visit" && budget.value == 27)
         visiting.value = nil  // The method's body captures it.
+    }
+
+    @Test("A key of a watched key path may use the library as it is hashed and compared")
+    func keyOfAKeyPath() async {
+        await #expect(processExitsWith: .success) {
+            struct Key: Hashable {
+                let number: Int
+                static func == (first: Key, second: Key) -> Bool {
+                    _ = Loop.current.isCommon(.default)
+                    return first.number == second.number
+                }
+                func hash(into hasher: inout Hasher) {
+                    _ = Loop.current.isCommon(.default)
+                    hasher.combine(number)
+                }
+            }
+            final class Panel {
+                var action: () -> Void = {}
+                subscript(key: Key) -> () -> Void {
+                    get { action }
+                    set { action = newValue }
+                }
+            }
+            let (detector, panel) = (FeedbackLoopDetector(on: Loop(clock: VirtualClock())), Panel())
+            let watches = [1, 2, 1].map { detector.watch(panel, \Panel.[Key(number: $0)], as: "action") }
+            precondition(watches[0] === watches[2] && watches[0] !== watches[1])
+            watches[0].cancel()
+            precondition(detector.watch(panel, \Panel.[Key(number: 1)], as: "action") !== watches[0])
+            _exit(0)
+        }
     }
 }
