@@ -77,13 +77,11 @@ private final class Delivery<Element: Sendable>: @unchecked Sendable {
     }
 
     func start() {
-        let started = lock.withLock { () -> (@Sendable () async -> Void)? in
-            guard let iterate = iterate.take() else { return nil }
-            task = Task.detached(priority: priority ?? Task.currentPriority, operation: iterate)
-            return iterate
-        }
-        // Without the lock: the task may have ended, and this is the last reference to the sequence.
-        withExtendedLifetime(started) {}
+        guard let iterate = lock.withLock({ iterate.take() }) else { return }
+        // Without the lock: the program may have an executor of its own, which is called here. The task may have ended
+        // when this returns, and this be the last reference to the sequence.
+        let new = Task.detached(priority: priority ?? Task.currentPriority, operation: iterate)
+        lock.withLock { task = new }
     }
 
     /// Performs the waiting elements. A handler that invalidates the source, or removes it from the loop, ends that.
