@@ -51,7 +51,7 @@ import Testing
     func untilFinished() throws {
         let program = try run("until finished")
         #expect(program.status == 0)
-        #expect(program.lines == ["timer", "job", "block", "finished", "finished", "stopped"])
+        #expect(program.lines == ["timer", "job", "block", "finished", "finished", "finished", "stopped"])
     }
 
     @Test("One program may follow another")

@@ -44,7 +44,8 @@ extension Loop {
         requireOwnThread("runUntilFinished(in:)")
         // On a main loop that has not run yet, only the run finds the main queue.
         let state = lock.withLock { existingState(for: mode) }
-        guard isMain || state.map({ !isNothingLeft(in: $0) }) ?? false else { return .finished }
+        let mayHaveMainQueue = isMain && (state != nil || mode.namesCommonModes)
+        guard mayHaveMainQueue || state.map({ !isNothingLeft(in: $0) }) ?? false else { return .finished }
         return run(mode, false, .limit(.forever)) {
             innermostRun!.condition = .nothingIsLeft
             return isNothingLeft(in: innermostRun!.mode)

@@ -115,6 +115,8 @@ case "until finished":
     Loop.main.add(last, in: "other")
     Loop.main.perform(in: "other") { last.invalidate() }
     say("\(Loop.main.runUntilFinished(in: "other"))")
+    Loop.mistakeHandling = .trap
+    say("\(Loop.main.runUntilFinished(in: "never used"))")
 
     Loop.main.add(try Loop.PortSource { _ in })
     DispatchQueue.main.async { Loop.main.stop() }
