@@ -129,6 +129,19 @@
                 return [{ waits[0].cancel() }, { thread.stop() }]
             }
         },
+        Program("tasks: a wait for the end of a set of connections against that end", bound: 1) { play in
+            play.besideLoop { _, threads in
+                let connections = Loop.ConnectionSet()
+                threads[0].task { try await connections.waitForEnd() }
+                return [
+                    {
+                        let (hasCompletedHere, thread) = (Shared(false), System.threadNumber)
+                        connections.end(within: .zero) { hasCompletedHere.value = System.threadNumber == thread }
+                        play.require(hasCompletedHere.value, "Another thread calls the closure of the empty set.")
+                    }
+                ]
+            }
+        },
         Program("tasks: sleeps against a cancellation and the loop's end", bound: 1) { play in
             play.besideThread { thread, tasks in
                 let clock = LoopClock(thread.loop)

@@ -334,10 +334,9 @@ import Testing
         box.value = queue
         #expect(queue(1) == .accepted)
         loop.run(mode: .default, for: .seconds(1))
-        let begins = (1...3).map { "begin \($0)" }
-        #expect(
-            log.entries
-                == (runsNested ? begins + ["end 3", "end 2", "end 1"] : (1...3).flatMap { ["begin \($0)", "end \($0)"] }))
+        let inTurn = ["begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3"]
+        let nested = ["begin 1", "begin 2", "begin 3", "end 3", "end 2", "end 1"]
+        #expect(log.entries == (runsNested ? nested : inTurn))
         box.value = nil
     }
 }
