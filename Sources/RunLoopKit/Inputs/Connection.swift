@@ -27,7 +27,7 @@ extension Loop {
     /// - *Half-close:* after ``Event/peerFinished`` the connection can still send, and after ``finishSending()`` it
     ///   still receives. It is closed once both have ended.
     ///
-    /// | the end | what waits to be sent | what the peer still sends | ``Event/closed(_:)`` |
+    /// | the end | what waits to be sent | what was not read yet, and what comes | ``Event/closed(_:)`` |
     /// |---|---|---|---|
     /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
     /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
@@ -226,9 +226,9 @@ extension Loop {
         /// closed once the pipe has room again; ``Loop/Connection/end(within:)`` does not wait for that.
         public func finishSending() { change { $0.finishSending(dropping: false) } }
 
-        /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what the
-        /// peer still sends. When the peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A
-        /// second call does nothing.
+        /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what comes
+        /// from it, even what has arrived and was not read yet: to get that, call ``finishSending()`` first. When the
+        /// peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A second call does nothing.
         ///
         /// Closing a TCP socket at once would lose what the peer has not received. A peer that neither reads nor
         /// closes keeps the connection: ``end(within:)`` does not wait for it for ever. It takes a handler, even an

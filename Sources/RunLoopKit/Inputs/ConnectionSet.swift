@@ -13,7 +13,7 @@ extension Loop {
     ///     connections.insert(connection)
     /// }
     /// Loop.current.add(listener, in: .common)
-    /// // … and at the end:
+    /// // … and at the end, in a handler of the loop, such as that of Ctrl-C:
     /// listener.end()
     /// connections.end(within: .seconds(2)) { Loop.main.stop() }
     /// ```
@@ -83,8 +83,9 @@ extension Loop {
         ///   - period: How long to wait before a connection is closed, on the clock of its loop. Zero or less: it is
         ///     closed as soon as its loop comes around. Beyond ``Loop/Instant/distantFuture``: as long as it takes.
         ///   - completion: Called once, when the last connection has left the set; if there is none, before this
-        ///     returns. It is called on the thread that closes the last connection: on that of its loop as a rule, or
-        ///     inside the call that invalidates it, which may be this one. It may outlive the set.
+        ///     returns. (A ``Loop/stop()`` in it is lost if no run is active then.) It is called on the thread that
+        ///     closes the last connection: on that of its loop as a rule, or inside the call that invalidates it, which
+        ///     may be this one. It may outlive the set.
         public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
             let connections = members.beginEnd(within: period, completion)
             members.noteClocks(of: connections, within: period)

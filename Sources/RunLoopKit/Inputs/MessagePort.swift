@@ -35,7 +35,8 @@ extension Loop {
     /// **Nothing that was accepted is lost.** A message stays in the queue until its handler is called:
     ///
     /// - If the handler stops the loop, or removes the port, the rest waits until any loop runs with the port in its
-    ///   mode.
+    ///   mode. A ``LoopThread/stop()`` does not wait for messages: first call ``Loop/MessagePort/finish()``, and wait
+    ///   for the end.
     /// - Messages sent while the port is in no loop wait. Once the port's loop has ended, the port keeps what it has,
     ///   and refuses sends until it is added to another loop.
     /// - Invalidating the port drops the waiting messages.

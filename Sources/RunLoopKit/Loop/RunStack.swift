@@ -130,7 +130,8 @@ extension Loop {
     }
 
     /// Whether the run must not sleep now: it was stopped, or runs above it have taken the wake-up for work that it has
-    /// not seen, for the leaving of its mode's last item, or for its condition. The pass then polls, as if a wake-up had ended its wait.
+    /// not seen, for the leaving of its mode's last item, or for its condition. The pass then polls, as if a wake-up
+    /// had ended its wait.
     ///
     /// The run does not wake itself: such a wake-up would queue behind what is ready, and use up a later pass.
     @inline(__always)

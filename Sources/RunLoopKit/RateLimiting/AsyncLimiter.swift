@@ -39,6 +39,9 @@
 /// call waits behind it, and the others get nil. Bound the time in the action, or call ``AsyncLimiter/invalidate()``,
 /// which cancels it.
 ///
+/// **Memory.** A burst keeps the inputs of all its calls until its action has ended. If calls may come without a pause,
+/// set a `maxWait`.
+///
 /// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Two waits would never
 /// end, and get nil when the call is due: one for a call to the action's own limiter, and one that would close a ring
 /// of waiting actions. The call itself still starts its action later. A debounced call is due after its burst: never,

@@ -83,7 +83,7 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
                 cancelled = previous
             }
         }
-        // Answered before the task is cancelled, by whichever thread: otherwise some would get the cancellation's error.
+        // Answered before any thread cancels the task: otherwise some would get the cancellation's error.
         for call in replaced { call.answerNil() }
         for waiter in closingRings { waiter.answer(.success(nil)) }
         if let cancelled { lock.withLock { cancelled.cancel() }?.cancel() }

@@ -243,8 +243,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// <doc:SignalsThreadsForkCancellation#Safe-where>.
     ///
     /// - *The pass in which the stop comes* goes on to its end, and may still serve what is due or ready.
-    /// - *Accepted work* is blocks in any mode, and jobs. Timers, and so delayed blocks, and sources are not served any
-    ///   more. <doc:KeepingAThreadAlive#What-happens-at-the-end> says what to do about that.
+    /// - *Accepted work* is blocks in any mode, and jobs. Neither timers nor sources are served any more, nor delayed
+    ///   blocks, nor messages in ports. <doc:KeepingAThreadAlive#What-happens-at-the-end> says what to do about that.
     /// - *A handler that runs the loop nested* gets ``Loop/RunResult/stopped`` once, from its active run or from the
     ///   next that it begins. A later run of that handler serves and waits as usual, so the handler still gets an
     ///   answer that it waits for. But jobs of Swift concurrency that have not begun at the stop may wait until the

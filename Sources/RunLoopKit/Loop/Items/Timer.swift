@@ -29,7 +29,8 @@ extension Loop {
             /// The instant at which this call was due, on the timer's clock.
             public let scheduledTime: Instant
             /// The number of instants of the grid that were skipped since the previous call, because the loop was busy,
-            /// in another mode, or not running. Every instant is either a call or counted here.
+            /// in another mode, or not running. Every instant is either a call or counted here. Those that pass while a
+            /// call is late, or takes long, count in the next call.
             public let missed: Int
             /// Whether an earlier call of the timer has not returned.
             let isNested: Bool
