@@ -50,9 +50,20 @@ struct Peers {
         #endif
     }
 
+    private static let usage = """
+        Measures RunLoopKit beside other libraries.
+
+        Peers [SCENARIO ...] [--quick] [--format json]
+
+          --list      prints the scenarios' names
+          --versions  prints what is measured
+          --quick     a few operations each
+        """
+
     static func main() throws {
         let words = CommandLine.arguments.dropFirst()
         if words.first == EchoClient.command { return EchoClient.main(Array(words.dropFirst())) }
+        if words.contains("--help") { return print(usage) }
         if words.contains("--versions") { return print(Versions.all.joined(separator: "\n")) }
         let names = words.filter { word in scenarios.contains { $0.name == word } }
         if let unknown = words.first(where: {
