@@ -44,18 +44,21 @@ import Testing
         }
     }
 
-    @Test("A host that handlers run does not sleep while it could serve something", arguments: seeds)
-    func handlersThatRunTheHost(_ seed: UInt64) throws {
+    @Test(
+        "A host that handlers run does not sleep while it could serve something, nor after observers before the rest",
+        arguments: seeds, [false, true])
+    func handlersThatRunTheHost(_ seed: UInt64, _ isObserved: Bool) throws {
         let kinds: [(Host.Trigger, budget: Duration?)] = [
             (.level, nil), (.edge, nil), (.asks, nil), (.level, .zero), (.level, .seconds(1)), (.asks, .zero),
             (.asks, .seconds(1)),
         ]
         for (trigger, budget) in kinds {
-            let program = try RandomProgram(seed)
+            let program = try RandomProgram(seed, isObserved: isObserved)
             _ = try program.play { loop in
                 let host = try Host(loop, .default, trigger, budget: budget)
                 program.host = host
                 host.serve()
+                program.checkThatNothingWaits()
                 program.host = nil
                 loop.hosting.end()
             }
@@ -95,11 +98,24 @@ private final class RandomProgram: @unchecked Sendable {
     private var posts = 0
     private var depth = 0
     private var isInBlock = false
+    private var isInRest = false
+    /// While nothing may happen.
+    private var isChecking = false
 
-    init(_ seed: UInt64, preparing prepare: (Loop) -> Void = { _ in }) throws {
+    /// - Parameter isObserved: Whether an observer before the rest acts as a callout does.
+    init(_ seed: UInt64, isObserved: Bool = false, preparing prepare: (Loop) -> Void = { _ in }) throws {
         loop = Loop(clock: VirtualClock())
         prepare(loop)
         loop.addCommonMode(.tracking)
+        if isObserved {
+            let observer = Loop.Observer(.beforeWaiting) { [unowned self] _, _ in
+                if isChecking { return }
+                isInRest = true
+                callout("rest")
+                isInRest = false
+            }
+            loop.add(observer, in: .common)
+        }
         let modes: [Loop.Mode] = [.default, .common, .tracking]
         for (number, mode) in modes.enumerated() {
             ports.append(try Loop.PortSource { [unowned self] in callout("port \(number): \($0)") })
@@ -145,7 +161,8 @@ private final class RandomProgram: @unchecked Sendable {
         let wasInBlock = isInBlock
         isInBlock = isInBlock || name.hasPrefix("block")
         defer { isInBlock = wasInBlock }
-        log.append("\(loop.now.nanoseconds / 1_000_000) ms: \(name) in \(loop.currentMode!.name), depth \(depth)")
+        let mode = loop.currentMode?.name ?? "no mode"
+        log.append("\(loop.now.nanoseconds / 1_000_000) ms: \(name) in \(mode), depth \(depth)")
         if number < script.count { for action in script[number] { perform(action) } }
     }
 
@@ -185,8 +202,8 @@ private final class RandomProgram: @unchecked Sendable {
             let result = loop.run(mode: mode, for: .milliseconds(duration))
             depth -= 1
             log.append("nested run: \(result)")
-        // Outside nested runs it would end the run, and a later run forgets earlier wake-ups.
-        case .stop: if depth > 0 { loop.stop() }
+        // Outside nested runs it would end the run, and a later run forgets earlier wake-ups. A host goes on.
+        case .stop: if depth > 0 || isInRest { loop.stop() }
         case .wakeUp: loop.wakeUp()
         case .serveHost: serveHost()
         }
@@ -197,9 +214,18 @@ private final class RandomProgram: @unchecked Sendable {
         hostDepth += 1
         host.beginInsideHandler()
         host.serve()
-        let served = log.count
-        loop.hosting.pass()
-        if log.count > served { Issue.record("The host would have slept in spite of \(log[served]).") }
+        checkThatNothingWaits()
         hostDepth -= 1
+    }
+
+    /// A pass that a host makes all the same.
+    func checkThatNothingWaits() {
+        let served = log.count
+        isChecking = true
+        let result = loop.hosting.pass()
+        isChecking = false
+        if log.count > served { Issue.record("The host would have slept in spite of \(log[served]).") }
+        // Inside a handler it may be a stop for the pass that has called the handler.
+        if result == .stopped, hostDepth == 0 { Issue.record("The host would have slept in spite of a stop.") }
     }
 }
