@@ -24,13 +24,10 @@ extension Loop {
     func pass(_ run: Run) -> RunResult? {
         let mode = run.mode
         guard beginPass(of: run) else { return result(of: run, hasHandledSource: false) }
-        // The condition was asked before the pass, and 3.1 may change it.
-        if run.condition != .none { run.seenWakeUps = waker.takenWakeUps }
         if mayNotify([.beforeTimers, .beforeSources], in: mode) {  // 3.1
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
         }
-        if run.condition == .none { run.seenWakeUps = waker.takenWakeUps }
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
@@ -51,6 +48,8 @@ extension Loop {
             if !mode.ready.isEmpty { performSource1sOfNextPasses(of: run) }
         }
         performBlocksIfInTime(of: run)  // 3.10
+        // Step 3.11, the next pass and the condition look for all that these were for.
+        run.seenWakeUps = waker.takenWakeUps
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
@@ -63,6 +62,7 @@ extension Loop {
         Tally.count(tally.passes)
         let wasWoken = run.ignoresWakeUps && waker.endWait()
         run.ignoresWakeUps = false
+        if wasWoken { run.seenWakeUps = waker.takenWakeUps }
         return !wasWoken || run.mode.has(.sources) || lock.withLock { hasAnythingToWaitFor(in: run.mode) }
     }
 

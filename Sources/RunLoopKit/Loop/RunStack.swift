@@ -71,6 +71,7 @@ extension Loop {
             outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
+        run!.seenWakeUps = waker.takenWakeUps
         // Before another thread sees the run: a virtual clock that did not count it would pass its deadlines by.
         if isOutermost { informClockOfBeginning() }
         waker.noteAnswer()

@@ -124,18 +124,25 @@ import Testing
         #expect(log.entries == ["first", "block", "first", "second"])
     }
 
-    @Test("A wake-up that a nested run takes, for the last item that has left, ends the outer run")
-    func wakeUpForTheLastItem() {
+    @Test(
+        "A wake-up that a nested run takes, for the last item that has left, ends the outer run",
+        arguments: [nil, .entry, .beforeTimers, .beforeSources, .beforeWaiting] as [Loop.Activity?])
+    func wakeUpForTheLastItem(_ activity: Loop.Activity?) {
         let (loop, clock) = Loop.inVirtualTime()
         let last = Loop.Timer(after: .seconds(3600)) { _ in }
         loop.add(last)
-        loop.perform {
+        let runNested: @Sendable () -> Void = {
             loop.perform(in: "inner") {
                 // As another thread does that retires it.
                 last.invalidate()
                 loop.wakeUp()
             }
             loop.run(mode: "inner", for: .zero)
+        }
+        if let activity {
+            loop.add(Loop.Observer(activity, repeats: false) { _, _ in runNested() })
+        } else {
+            loop.perform(runNested)
         }
         #expect(loop.run(mode: .default, for: .seconds(10)) == .finished)
         #expect(clock.now == seconds(0))
