@@ -181,10 +181,10 @@ import Testing
     }
 
     @Test(
-        "An end handler for a main loop whose thread was given away is refused, and that is reported",
-        .disabled(if: isUnderAddressSanitizer))
-    func endHandlerOfGivenAway() throws {
-        let program = try Program.run("HostProgram", ["end-handler"])
+        "What is given to a main loop whose thread is given away is refused or dropped, and that is reported",
+        .disabled(if: isUnderAddressSanitizer), arguments: ["end-handler", "dropped-timer"])
+    func itemOfGivenAway(_ scenario: String) throws {
+        let program = try Program.run("HostProgram", [scenario])
         #expect(program.status == 0 && program.lines == ["reported: true"], "\(program.errors)")
     }
 

@@ -1,8 +1,8 @@
 // A foreign loop on the main thread. With "loop": a plain poll(2) hosts Loop.main; with "edges": an edge-triggered
 // epoll set does; with "not-common": in a mode that does not serve the main queue. With "callback": a host written as
 // in C does, with a descriptor and a function. With "queue" or "queue-edges": it hosts the main dispatch queue and
-// nothing else. With "within": a job runs the host. With "given-away", "dropped" or "end-handler": no host and no
-// run serves Loop.main, and dispatchMain() ends its thread.
+// nothing else. With "within": a job runs the host. With "given-away", "dropped", "dropped-timer" or "end-handler": no
+// host and no run serves Loop.main, and dispatchMain() ends its thread.
 import CLinux
 import Dispatch
 import RunLoopKit
@@ -191,6 +191,13 @@ case "dropped":
         print("ended")
         exit(0)
     }
+    dispatchMain()
+case "dropped-timer":
+    Loop.mistakeHandling = .call { mistake in
+        print("reported: \(mistake == .mainLoopWithoutThread)")
+        exit(0)
+    }
+    Loop.main.add(Loop.Timer(after: .seconds(3600)) { _ in })
     dispatchMain()
 case "end-handler":
     Loop.mistakeHandling = .call { mistake in

@@ -20,8 +20,7 @@ extension Loop {
 
     /// What a loop leaves behind when it ends.
     private struct Estate {
-        /// The items, each with the modes whose leaving it is notified of: none for one that is in the common modes by
-        /// name only.
+        /// The items, each with the modes whose leaving it is notified of.
         var items: [(item: Item, left: [ModeState])] = []
         var blocks: [PostedBlock] = []
         /// Those whose handlers the thread was calling when it exited.
@@ -29,7 +28,7 @@ extension Loop {
         var endHandlers: [EndHandler] = []
         var endListeners: [EndListener] = []
 
-        var hasWork: Bool { items.contains { !$0.left.isEmpty } || !blocks.isEmpty }
+        var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
     }
 
     /// Ends the loop. Called by its thread when the thread ends, by its deinit, or, for a main loop whose thread was
@@ -99,6 +98,7 @@ extension Loop {
                 if item.leave(mode) { estate.items[index].left.append(mode) }
             }
         }
+        // Some may be in the common modes by name only.
         if !commonItems.isEmpty {
             let listed = Set(estate.items.lazy.map { ObjectIdentifier($0.item) })
             estate.items += commonItems.lazy.filter { !listed.contains(ObjectIdentifier($0)) }.map { ($0, []) }
