@@ -2,14 +2,23 @@ extension Loop.Item {
     /// Adds an item that follows this one to modes that this one is in. From then on `didJoin` and `didLeave` add and
     /// remove it.
     ///
-    /// Not to the common modes by name: no item is told when it leaves that name. It is told of each common mode.
+    /// Not to the common modes by name: no item is told when it leaves that name. It is told of each common mode. An
+    /// invalid item does not move any more, and what follows it may stay, to complete its end.
     func takeAlong(_ follower: Loop.Item, to modes: ModeList) {
-        for mode in modes where !mode.mode.namesCommonModes {
-            guard let loop = mode.loop else { continue }
-            loop.insert(follower, in: mode.mode)
-            // This one may have left meanwhile. What follows an invalid item may stay, to complete its end: an item
-            // becomes invalid before it leaves its modes for that reason.
-            if isValid, !isIn(mode) { loop.retract(follower, in: mode.mode) }
+        var modes = modes
+        while true {
+            var hasMoved = false
+            for mode in modes where !mode.mode.namesCommonModes || !isValid {
+                guard let loop = mode.loop else { continue }
+                loop.insert(follower, in: mode.mode)
+                // An item becomes invalid before it leaves its modes.
+                guard isValid, !isIn(mode) else { continue }
+                loop.retract(follower, in: mode.mode)
+                hasMoved = true
+            }
+            guard hasMoved else { return }
+            // The loop that has this one now has refused the follower, if it was still in the other one.
+            modes = currentModes
         }
     }
 }
