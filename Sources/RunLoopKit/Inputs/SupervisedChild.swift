@@ -80,7 +80,8 @@ extension Loop {
             /// Too many ends in a row were quick.
             case gaveUp
             /// ``SupervisedChild/end(within:)`` was called; or the loop takes no other child, since it is stopped; or
-            /// the program has invalidated the child, or has given it another handler.
+            /// the program has taken the child away: it has invalidated it, given it another handler, or added it to
+            /// another loop, where it has ended.
             case ended
 
             /// In words.

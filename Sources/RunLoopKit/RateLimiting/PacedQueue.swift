@@ -32,7 +32,8 @@
 /// A queue that was made without an action keeps its inputs until ``setHandler(_:)`` gives it one.
 ///
 /// **Threads.** A call on the loop's thread acts at once if nothing waits, the tokens are there, and the loop runs in
-/// one of the queue's modes or not at all. Otherwise the input waits for the loop, which must run.
+/// one of the queue's modes or not at all. Otherwise, and inside the queue's own action, the input waits for the loop,
+/// which must run.
 ///
 /// **Isolation and lifetime** are those of ``Limiter``. `isolation: .shared` makes a queue on ``Loop/main`` whose
 /// action belongs to the main actor. Keep a reference to the queue: `whenReleased` decides about inputs that wait when
