@@ -94,7 +94,7 @@
                     }
                     return [{ thread.stop() }]
                 }
-            }
+            },
         ]
         + [RateLimitRelease.flush, .discard].map { release in
             Program("tasks: calls of a limiter against its release, \(release)", bound: 1) { play in
