@@ -192,8 +192,17 @@ extension Loop {
         /// On the loop's thread, since it calls the handler.
         public func end() {
             guard itemLock.withLock({ !exchange(&isEnding, with: true) }) else { return }
-            _ = accept(atMost: longestQueue, evenPaused: true)
+            acceptAll()
             invalidate()
+        }
+
+        /// Accepts all that wait. The listener's loop is current in the handler, outside of runs, too.
+        private func acceptAll() {
+            guard let loop = firstPlace?.loop, loop.isOnOwnThread else {
+                _ = accept(atMost: longestQueue, evenPaused: true)
+                return
+            }
+            _ = ThreadLoops.current.running(loop) { accept(atMost: longestQueue, evenPaused: true) }
         }
 
         /// Accepts connections, and calls the handler with each. Returns how many.

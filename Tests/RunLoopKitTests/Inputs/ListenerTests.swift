@@ -194,6 +194,20 @@ import Testing
         (clients + accepted.entries).forEach { $0.invalidate() }
     }
 
+    @Test("In the handler that an end calls outside of runs, the listener's loop is the current one")
+    func loopOfAnEnd() throws {
+        let (loop, log) = (Loop.inVirtualTime().0, Log<Bool>())
+        let listener = try Listener(Place.abstract.address) { _, connection in
+            log.add(Loop.current === loop)
+            connection.invalidate()
+        }
+        loop.add(listener)
+        let client = try Connection(connectingTo: listener.address!)
+        listener.end()
+        #expect(log.entries == [true] && Loop.current !== loop)
+        client.invalidate()
+    }
+
     /// Alone in a process: other tests may take all descriptors for a moment.
     @Test("The end accepts all that the kernel lets wait")
     func endOfAFullQueue() async {
