@@ -1,6 +1,7 @@
-/// A message that waits for room in a port's queue, and the answer to the call that sends it.
+/// A message that waits for room in a port's queue, and the answer to the call that sends it. Or a task that waits for
+/// a place of a `ConcurrencyLimit`.
 ///
-/// Guarded by the port's lock, except the answer.
+/// Guarded by the port's or limit's lock, except the answer.
 final class WaitingSender<Message: Sendable>: @unchecked Sendable {
     let answer = Promise<Void>()
 

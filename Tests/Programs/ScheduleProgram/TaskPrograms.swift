@@ -159,9 +159,32 @@
         }
     }
 
-    // MARK: Quotas
+    // MARK: Quotas, and limits of tasks at once
 
     private let quotaTasks: [Program] = [
+        Program("tasks: places of a limit against a cancellation", bound: 1) { play in
+            play.besideLoop(threads: 2) { _, threads in
+                let (limit, running) = (ConcurrencyLimit(1), Shared(0))
+                let tasks = (0..<3).map { number in
+                    threads[number % 2].task {
+                        let answer = await outcome {
+                            try await limit.run {
+                                running.value += 1
+                                play.require(running.value == 1, "Two tasks have the place.")
+                                await Task.yield()
+                                running.value -= 1
+                            }
+                        }
+                        play.require(
+                            answer == "()" || answer == "cancelled" && number == 1, "Task \(number) got \(answer).")
+                    }
+                }
+                play.finally {
+                    play.require(limit.runningCount == 0 && limit.waitingCount == 0, "In the end: \(limit).")
+                }
+                return [{ tasks[1].cancel() }]
+            }
+        },
         Program("tasks: waits for a quota against a cancellation", bound: 1) { play in
             let quota = Quota(1, per: .seconds(1))
             play.waitsForTokens { loop in try await quota.wait(on: loop) }

@@ -1,0 +1,93 @@
+/// So many tasks at once: when all places are taken, a task waits for one. Any thread and any task may use it.
+///
+/// ```swift
+/// let downloads = ConcurrencyLimit(3)
+/// let sizes = await withTaskGroup(of: Int.self) { group in
+///     for page in ["/a", "/b", "/c", "/d", "/e"] {
+///         group.addTask { (try? await downloads.run { page.utf8.count }) ?? 0 }  // or what takes longer
+///     }
+///     return await group.reduce(0, +)
+/// }
+/// ```
+///
+/// - *In order:* tasks get their places in the order of their calls.
+/// - *Cancelled* while it waits, a task leaves the line, and its call throws `CancellationError`. One that has its
+///   place runs the body, which may ask `Task.isCancelled`.
+/// - *A call inside the body* needs another place: if all that have a place make one, they wait for ever.
+/// - *So many in a time* allows a ``Quota``. So many blocks on threads at once: ``LoopThreadPool``.
+///
+/// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
+public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendable {
+    /// How many tasks may be in the body at once.
+    public let count: Int
+
+    private let lock = Lock(.leaf)
+    // Guarded by `lock`, and therefore without checks of exclusivity.
+    @exclusivity(unchecked) private var taken = 0
+    /// The tasks that wait, while all places are taken.
+    @exclusivity(unchecked) private var line = WaitingSenders<Void>()
+
+    /// Makes a limit whose places are free. On any thread.
+    ///
+    /// - Parameter count: How many tasks may be in the body at once. Less than 1 counts as 1.
+    public init(_ count: Int) { self.count = max(1, count) }
+
+    /// Calls a function as soon as there is a place for it, and returns its result.
+    ///
+    /// The call enters the line before the task suspends, without leaving the caller's actor. With a free place, and
+    /// nobody before it, the body begins without a suspension.
+    ///
+    /// - Parameter body: Called in the caller's task and isolation. Its place is free when it has returned or thrown.
+    /// - Throws: `CancellationError` if the task is cancelled before it has a place; what the function throws.
+    public nonisolated(nonsending) func run<Value>(
+        _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        if let waiter = takePlaceOrWait() {
+            try await waiter.answer.value { [self] in withdraw(waiter) }
+        }
+        defer { leave() }
+        return try await body()
+    }
+
+    /// How many tasks are in the body now. From any thread.
+    public var runningCount: Int { lock.withLock { taken } }
+
+    /// How many tasks wait for a place. From any thread.
+    public var waitingCount: Int { lock.withLock { line.count } }
+
+    /// The limit, and how many tasks run and wait.
+    public var description: String {
+        let (running, waiting) = lock.withLock { (taken, line.count) }
+        return "ConcurrencyLimit: \(running) of \(count) run, \(waiting) wait"
+    }
+
+    /// Nil if the task has a place.
+    private func takePlaceOrWait() -> WaitingSender<Void>? {
+        lock.withLock {
+            guard taken == count else {
+                taken += 1
+                return nil
+            }
+            let waiter = WaitingSender<Void>(())
+            line.append(waiter)
+            return waiter
+        }
+    }
+
+    /// The task's wait ends with an error, unless it has a place already.
+    private func withdraw(_ waiter: WaitingSender<Void>) {
+        let isWithdrawn = lock.withLock { line.withdraw(waiter) != nil }
+        if isWithdrawn { waiter.answer.fulfil(.failure(CancellationError())) }
+    }
+
+    /// Gives the place to the first task in the line.
+    private func leave() {
+        let next = lock.withLock {
+            let next = line.takeFirst()
+            if next == nil { taken -= 1 }
+            return next
+        }
+        next?.sender.answer.fulfil(.success(()))
+    }
+}
