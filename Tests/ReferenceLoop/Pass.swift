@@ -22,6 +22,7 @@ extension ReferenceLoop {
         case .port(let port, let turn): if perform(port, readySince: turn, in: mode) { hasHandledSource = true }
         }
         performBlocks(in: mode)  // 3.10
+        run.hasMissedLeaving = false
         if hasHandledSource, run.returnsAfterSourceHandled { return .handledSource }  // 3.11
         if isTimeUp(for: run) { return .timedOut }
         if run.isStopped { return .stopped }
@@ -75,7 +76,9 @@ extension ReferenceLoop {
     /// before. A wake-up queues behind that.
     private func wait(in run: Run, polls: Bool) -> Ready? {
         let mode = run.mode
-        let mayNotSleep = polls || run.isStopped || run.hasMissedWakeUp && hasPostedWork(in: mode)
+        let mayNotSleep =
+            polls || run.isStopped || run.hasMissedWakeUp && hasPostedWork(in: mode)
+            || run.hasMissedLeaving && !hasAnythingToWaitFor(in: mode)
         repeat {
             var list = (ready[mode] ?? []).filter { !isStale($0, in: mode) }
             if list.isEmpty { list = look(in: mode) }

@@ -47,6 +47,8 @@ package final class ReferenceLoop {
         var hasYetToWait = true
         /// Whether a run above has used a wake-up since this run looked for blocks and signalled sources.
         var hasMissedWakeUp = false
+        /// The same since the run last looked whether anything is left.
+        var hasMissedLeaving = false
         /// What the pass is about to serve.
         var taken: Ready?
 
@@ -107,7 +109,7 @@ package final class ReferenceLoop {
     func takeWakeUp() -> Bool {
         guard isWoken else { return false }
         isWoken = false
-        for run in runs { run.hasMissedWakeUp = true }
+        for run in runs { (run.hasMissedWakeUp, run.hasMissedLeaving) = (true, true) }
         return true
     }
 }

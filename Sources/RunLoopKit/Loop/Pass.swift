@@ -28,6 +28,7 @@ extension Loop {
             notify(.beforeTimers, in: mode)
             notify(.beforeSources, in: mode)
         }
+        run.seenWakeUps = waker.takenWakeUps
         performBlocks(of: run)  // 3.2
         var hasHandledSource = performSource0s(of: run)  // 3.3
         if hasHandledSource { performBlocksIfInTime(of: run) }  // 3.4
@@ -48,8 +49,7 @@ extension Loop {
             if !mode.ready.isEmpty { performSource1sOfNextPasses(of: run) }
         }
         performBlocksIfInTime(of: run)  // 3.10
-        // Step 3.11, the next pass and the condition look for all that these were for.
-        run.seenWakeUps = waker.takenWakeUps
+        run.heededWakeUps = waker.takenWakeUps
         return result(of: run, hasHandledSource: hasHandledSource)  // 3.11
     }
 
@@ -62,7 +62,7 @@ extension Loop {
         Tally.count(tally.passes)
         let wasWoken = run.ignoresWakeUps && waker.endWait()
         run.ignoresWakeUps = false
-        if wasWoken { run.seenWakeUps = waker.takenWakeUps }
+        if wasWoken { run.heededWakeUps = waker.takenWakeUps }
         return !wasWoken || run.mode.has(.sources) || lock.withLock { hasAnythingToWaitFor(in: run.mode) }
     }
 

@@ -59,9 +59,12 @@ package final class Run {
     /// Whether the run ignores wake-ups: from the end of its wait until its next pass, which looks at all work.
     @exclusivity(unchecked) var ignoresWakeUps = false
 
-    /// `Waker.takenWakeUps` when the run last looked for work. A run above it may have taken later ones that this run
-    /// needs.
+    /// `Waker.takenWakeUps` when the run last looked for work, after step 3.1. A run above it may have taken later ones
+    /// that this run needs.
     @exclusivity(unchecked) var seenWakeUps: UInt64 = 0
+
+    /// The same when the run last looked whether anything is left, and asked its condition.
+    @exclusivity(unchecked) var heededWakeUps: UInt64 = 0
 
     /// Whether the handler that the run is calling has learned that the loop is closing.
     @exclusivity(unchecked) var handlerKnowsOfClosing = false

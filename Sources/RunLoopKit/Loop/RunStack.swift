@@ -71,7 +71,7 @@ extension Loop {
             outlivesClosing: callerKnowsOfClosing,
             // Acquire: the run below sees what the thread that stopped it did before.
             stopFlagBelow: sharesStopFlag ? nil : stopFlag.exchange(.running, ordering: .acquiring))
-        run!.seenWakeUps = waker.takenWakeUps
+        run!.heededWakeUps = waker.takenWakeUps
         // Before another thread sees the run: a virtual clock that did not count it would pass its deadlines by.
         if isOutermost { informClockOfBeginning() }
         waker.noteAnswer()
@@ -138,7 +138,7 @@ extension Loop {
     @inline(__always)
     func mustLookAgain(insteadOfSleepIn run: Run) -> Bool {
         isStopped
-            || (run.seenWakeUps != waker.takenWakeUps || run.condition == .nothingIsLeft)
+            || (run.heededWakeUps != waker.takenWakeUps || run.condition == .nothingIsLeft)
                 && mustLookAgainSlowly(of: run)
     }
 
@@ -146,7 +146,11 @@ extension Loop {
     private func mustLookAgainSlowly(of run: Run) -> Bool {
         switch run.condition {
         case .ofCaller: true
-        case .none: lock.withLock { hasPostedWork(for: run.mode) || !hasAnythingToWaitFor(in: run.mode) }
+        case .none:
+            lock.withLock {
+                run.seenWakeUps != waker.takenWakeUps && hasPostedWork(for: run.mode)
+                    || !hasAnythingToWaitFor(in: run.mode)
+            }
         case .nothingIsLeft: lock.withLock { hasPostedWork(for: run.mode) } || isNothingLeft(in: run.mode)
         }
     }
