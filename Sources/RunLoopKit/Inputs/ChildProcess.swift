@@ -203,7 +203,11 @@ extension Loop {
         override func didLeave(_ mode: Mode, of loop: Loop) {
             guard isValid else { return }
             for connection in connections.all { loop.remove(connection, in: mode) }
-            for timer in timers { loop.remove(timer, in: mode) }
+            for timer in timers {
+                loop.remove(timer, in: mode)
+                // Another thread may have added the child again meanwhile.
+                if timer.isValid { takeAlong(timer, to: currentModes) }
+            }
         }
 
         /// Those that follow the child into its modes.

@@ -2,8 +2,9 @@ extension Loop.Item {
     /// Adds an item that follows this one to modes that this one is in. From then on `didJoin` and `didLeave` add and
     /// remove it.
     ///
-    /// Not to the common modes by name: no item is told when it leaves that name. It is told of each common mode. An
-    /// invalid item does not move any more, and what follows it may stay, to complete its end.
+    /// Not to the common modes by name, unless this one is invalid: no item is told when it leaves that name. It is
+    /// told of each common mode. An invalid item does not move any more, and what follows it may stay, to complete its
+    /// end.
     func takeAlong(_ follower: Loop.Item, to modes: ModeList) {
         var modes = modes
         while true {
