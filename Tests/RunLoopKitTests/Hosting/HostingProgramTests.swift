@@ -110,9 +110,10 @@ private final class RandomProgram: @unchecked Sendable {
         if isObserved {
             let observer = Loop.Observer(.beforeWaiting) { [unowned self] _, _ in
                 if isChecking { return }
+                let wasInRest = isInRest
                 isInRest = true
+                defer { isInRest = wasInRest }
                 callout("rest")
-                isInRest = false
             }
             loop.add(observer, in: .common)
         }
