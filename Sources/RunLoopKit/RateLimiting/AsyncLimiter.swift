@@ -40,7 +40,7 @@
 /// which cancels it.
 ///
 /// **Memory.** A burst keeps the inputs of all its calls until its action has ended. If calls may come without a pause,
-/// set a `maxWait`.
+/// give a debounce a `maxWait`.
 ///
 /// **Actions that wait for limiters.** An action may wait for another limiter, even in its queue. Two waits would never
 /// end, and get nil when the call is due: one for a call to the action's own limiter, and one that would close a ring

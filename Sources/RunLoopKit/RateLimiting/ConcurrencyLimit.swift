@@ -13,7 +13,8 @@
 /// - *In order:* tasks get their places in the order of their calls.
 /// - *Cancelled* while it waits, a task leaves the line, and its call throws `CancellationError`. One that has its
 ///   place runs the body, which may ask `Task.isCancelled`.
-/// - *A call inside the body* needs another place: if all that have a place make one, they wait for ever.
+/// - *A place is taken* as soon as it is a task's turn, even while the task's actor or loop is busy.
+/// - *A call inside the body* needs another place: if all that have a place make one, none goes on.
 /// - *So many in a time* allows a ``Quota``. So many blocks on threads at once: ``LoopThreadPool``.
 ///
 /// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
