@@ -12,8 +12,8 @@ extension Loop.Item {
             for mode in modes where !mode.mode.namesCommonModes || !isValid {
                 guard let loop = mode.loop else { continue }
                 loop.insert(follower, in: mode.mode)
-                // An item becomes invalid before it leaves its modes.
-                guard isValid, !isIn(mode) else { continue }
+                // In this order: an item becomes invalid before it leaves its modes for that reason.
+                guard !isIn(mode), isValid else { continue }
                 loop.retract(follower, in: mode.mode)
                 hasMoved = true
             }
