@@ -50,7 +50,8 @@ final class LawQueue: LawHandlerOwner, @unchecked Sendable {
         guard let queue else { return }
         if player.stepsLeft % 5 == 0 { setHandler() }
         let (number, waitingCount) = (scripts.count, waitingCount)
-        let actsAtOnce = hasHandler && waitingCount == 0 && quota.check().isAllowed
+        let isInAction = actionsInProgress > 0
+        let actsAtOnce = hasHandler && waitingCount == 0 && !isInAction && quota.check().isAllowed
         // Before the call, in which the action may call again.
         scripts.append(script)
         let answer = queue(number)
@@ -64,6 +65,7 @@ final class LawQueue: LawHandlerOwner, @unchecked Sendable {
         }
         player.expect(answer == .accepted, "\(self) answers \(answer)")
         if actsAtOnce { player.expect(handled > number, "\(self) does not act at once") }
+        if isInAction { player.expect(handled <= number, "\(self) acts inside its own action") }
     }
 
     private func act(on number: Int) {
