@@ -203,11 +203,7 @@ extension Loop {
         override func didLeave(_ mode: Mode, of loop: Loop) {
             guard isValid else { return }
             for connection in connections.all { loop.remove(connection, in: mode) }
-            for timer in timers {
-                loop.remove(timer, in: mode)
-                // Another thread may have added the child again meanwhile.
-                if timer.isValid { takeAlong(timer, to: currentModes) }
-            }
+            for timer in timers { leaveBehind(timer, in: mode, of: loop) }
         }
 
         /// Those that follow the child into its modes.

@@ -262,9 +262,7 @@ extension Loop {
 
         override func didLeave(_ mode: Mode, of loop: Loop) {
             guard let timer = itemLock.withLock({ pause }) else { return }
-            loop.remove(timer, in: mode)
-            // Another thread may have added the listener again meanwhile.
-            if timer.isValid { takeAlong(timer, to: currentModes) }
+            leaveBehind(timer, in: mode, of: loop)
         }
 
         // MARK: Source1

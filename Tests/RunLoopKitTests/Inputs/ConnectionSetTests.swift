@@ -421,14 +421,4 @@ import Testing
         pair.finish()
         try await waiters[1].value
     }
-
-    @Test("The closure of an end is called before that returns, whoever waits", arguments: 0..<50)
-    func closureBesideWait(_ round: Int) async throws {
-        let (connections, called) = (Loop.ConnectionSet(), Count())
-        let waiting = Task { try await connections.waitForEnd() }
-        connections.end(within: .zero) { called.up() }
-        #expect(called.value == 1)
-        try await waiting.value
-    }
-
 }

@@ -2,8 +2,8 @@ extension Loop.Item {
     /// Adds an item that follows this one to modes that this one is in. From then on `didJoin` and `didLeave` add and
     /// remove it.
     ///
-    /// Not to the common modes by name, unless this one is invalid: no item is told when it leaves that name. It is
-    /// told of each common mode. An invalid item does not move any more, and what follows it may stay, to complete its
+    /// It is added to each common mode, but not to `common` itself: no item is told that it has left `common`. What
+    /// follows an invalid item is added there, too. That item moves no more, and the follower may stay to complete its
     /// end.
     func takeAlong(_ follower: Loop.Item, to modes: ModeList) {
         var modes = modes
@@ -21,5 +21,12 @@ extension Loop.Item {
             // The loop that has this one now has refused the follower, if it was still in the other one.
             modes = currentModes
         }
+    }
+
+    /// Removes an item that follows this one from a mode that this one has left.
+    func leaveBehind(_ follower: Loop.Item, in mode: Loop.Mode, of loop: Loop) {
+        loop.remove(follower, in: mode)
+        // Another thread may have added this one again meanwhile.
+        if follower.isValid { takeAlong(follower, to: currentModes) }
     }
 }
