@@ -15,7 +15,7 @@
 ///   place runs the body, which may ask `Task.isCancelled`.
 /// - *A place is taken* as soon as it is a task's turn, even while the task's actor or loop is busy.
 /// - *A call inside the body* needs another place: if all that have a place make one, none goes on.
-/// - *So many in a time* allows a ``Quota``. So many blocks on threads at once: ``LoopThreadPool``.
+/// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``.
 ///
 /// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
 public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendable {
@@ -35,8 +35,8 @@ public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendabl
 
     /// Calls a function as soon as there is a place for it, and returns its result.
     ///
-    /// The call enters the line before the task suspends, without leaving the caller's actor. With a free place, and
-    /// nobody before it, the body begins without a suspension.
+    /// The call enters the line before the task suspends, without leaving the caller's actor. If a place is free, the
+    /// task does not suspend before the body.
     ///
     /// - Parameter body: Called in the caller's task and isolation. Its place is free when it has returned or thrown.
     /// - Throws: `CancellationError` if the task is cancelled before it has a place; what the function throws.
