@@ -51,6 +51,7 @@ import Testing
             program.lines == [
                 "main actor: true, 3 ticks", "slept, back on the main thread: true", "an actor on the main loop: true",
                 "ticked, on the main thread: true", "a preference for the main loop: true", "stopped",
+                "a set has ended, in a run: true", "stopped again",
             ])
     }
 

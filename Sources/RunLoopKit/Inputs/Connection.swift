@@ -31,7 +31,7 @@ extension Loop {
     /// |---|---|---|---|
     /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
     /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
-    /// | ``end(within:)`` | the same, in the period | is dropped | the same; with `ETIMEDOUT` after the period |
+    /// | ``end(within:readingFirst:)`` | the same, in the period | is dropped, unless read first | or with `ETIMEDOUT` |
     /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
@@ -71,7 +71,8 @@ extension Loop {
             /// - `ECONNRESET`: the peer has reset the connection, or has closed it and left bytes unread.
             /// - `EPIPE`: something was sent to a peer that has closed.
             /// - `ECONNREFUSED`, `ETIMEDOUT` and others: the connection was not made.
-            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:)``: the period is over.
+            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)``: the period is over. Whether bytes were
+            ///   dropped says ``Loop/Connection/droppedByteCount``.
             case closed(_ error: LoopError?)
         }
 
@@ -219,21 +220,29 @@ extension Loop {
         /// How many bytes wait in memory to be sent. From any thread.
         public var pendingByteCount: Int { stateLock.withLock { state.pendingCount } }
 
+        /// How many bytes were accepted and then dropped, since the connection failed, was invalidated, or came to the
+        /// end of its period. It tells a peer that has everything, and only does not finish, from one that does not
+        /// read. From any thread, even once the connection is closed. What the kernel has taken over is not counted.
+        public var droppedByteCount: Int { stateLock.withLock { state.droppedCount } }
+
         /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. From any thread. A
         /// second call does nothing.
         ///
         /// Of a pipe's writing end, or another descriptor that is no socket, only closing tells it. The connection is
-        /// closed once the pipe has room again; ``Loop/Connection/end(within:)`` does not wait for that.
+        /// closed once the pipe has room again; ``Loop/Connection/end(within:readingFirst:)`` does not wait for that.
         public func finishSending() { change { $0.finishSending(dropping: false) } }
 
         /// Ends the connection in order: sends what waits, tells the peer that nothing more comes, and drops what comes
-        /// from it, even what has arrived and was not read yet: to get that, call ``finishSending()`` first. When the
-        /// peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A second call does nothing.
+        /// from it, even what has arrived and was not read yet: to get that, call ``end(within:readingFirst:)``. When
+        /// the peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A second call does nothing.
         ///
         /// Closing a TCP socket at once would lose what the peer has not received. A peer that neither reads nor
-        /// closes keeps the connection: ``end(within:)`` does not wait for it for ever. It takes a handler, even an
-        /// empty one, and a loop: without them nothing is sent later, and the connection stays open.
+        /// closes keeps the connection: ``end(within:readingFirst:)`` does not wait for it for ever. It takes a handler,
+        /// even an empty one, and a loop: without them nothing is sent later, and the connection stays open.
         public func end() { change { $0.finishSending(dropping: true) } }
+
+        /// Ends the connection as `end()` does, once what has arrived by now was received.
+        func endAfterReading() { change { $0.endAfterReading() } }
 
         /// The period of `end(within:)` is over: drops what waits. Returns the error with which the connection is over,
         /// or nil in an optional; nil if it is closed.
@@ -308,9 +317,7 @@ extension Loop {
                 count = call(event)
             }
             // If the handler has moved the connection, another thread may have it now, and reports its end.
-            if isIn(mode), let error = stateLock.withLock({ state.end(hasReadAll: hasReadAll) }) {
-                count |= close(error)
-            }
+            if let error = change({ $0.settle(hasReadAll: hasReadAll) }), isIn(mode) { count |= close(error) }
             return count
         }
 

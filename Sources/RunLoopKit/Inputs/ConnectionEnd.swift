@@ -10,17 +10,22 @@ extension Loop.Connection {
     /// - *A pipe to which the connection only writes* has no peer's end to wait for: it is over as soon as the kernel
     ///   has taken all, even while the pipe is full.
     /// - *A period beyond* ``Loop/Instant/distantFuture``, such as `.seconds(Int64.max)`, has no end.
+    /// - *Reading first,* the handler gets what has arrived by this call, even while ``isReceiving`` is false, and can
+    ///   answer it: only then is the peer told that nothing more comes. What arrives later is dropped. If the peer had
+    ///   finished, that is reported, too. A call that does not read first ends the reading.
     /// - *A second call:* of the two periods the one counts that ends first.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
     /// A ``Loop/ConnectionSet`` ends many, and says when the last is closed.
     ///
-    /// - Parameter period: How long to wait.
+    /// - Parameters:
+    ///   - period: How long to wait.
+    ///   - readingFirst: Whether to receive first what has arrived and was not read.
     /// - Returns: Whether the connection is in a loop. If false, it ends as by ``end()``, without a limit: add it
     ///   first.
     @discardableResult
-    public func end(within period: Duration) -> Bool {
-        end()
+    public func end(within period: Duration, readingFirst: Bool = false) -> Bool {
+        if readingFirst { endAfterReading() } else { end() }
         let modes = currentModes
         guard let loop = modes.first?.loop else { return false }
         let period = isFinished ? 0 : max(0, period.wholeNanoseconds)
@@ -110,9 +115,9 @@ extension Loop.Connection {
         }
     }
 
-    /// As `end(within:)`. A connection that is in no loop is invalidated, since no loop would end it.
+    /// As `end(within:)`, reading first. A connection that is in no loop is invalidated, since no loop would end it.
     func endOrInvalidate(within period: Duration) {
-        if !end(within: period) { invalidate() }
+        if !end(within: period, readingFirst: true) { invalidate() }
     }
 
     /// Its loop has ended: no set keeps it open any more, and one that is ending closes it.

@@ -13,7 +13,7 @@ extension Loop {
     ///     connections.insert(connection)
     /// }
     /// Loop.current.add(listener, in: .common)
-    /// // … and at the end, in a handler of the loop, such as that of Ctrl-C:
+    /// // … and at the end, as in the handler of Ctrl-C:
     /// listener.end()
     /// connections.end(within: .seconds(2)) { Loop.main.stop() }
     /// ```
@@ -71,7 +71,9 @@ extension Loop {
         /// ```
         public var connections: [Connection] { members.connections }
 
-        /// Ends all connections, each by ``Connection/end(within:)``, and takes no more. From any thread.
+        /// Ends all connections, each by ``Connection/end(within:readingFirst:)``, and takes no more. From any thread.
+        ///
+        /// Their handlers first get what has arrived by now, and can answer it.
         ///
         /// End the listeners first, each on its loop's thread: ``Listener/end()``. The loops of the connections must go
         /// on, in modes that the connections are in.
@@ -81,16 +83,24 @@ extension Loop {
         ///
         /// - Parameters:
         ///   - period: How long to wait before a connection is closed, on the clock of its loop. Zero or less: it is
-        ///     closed as soon as its loop comes around. Beyond ``Loop/Instant/distantFuture``: as long as it takes.
-        ///   - completion: Called once, when the last connection has left the set; if there is none, before this
-        ///     returns. (A ``Loop/stop()`` in it is lost if no run is active then.) It is called on the thread that
-        ///     closes the last connection: on that of its loop as a rule, or inside the call that invalidates it, which
-        ///     may be this one. It may outlive the set.
+        ///     closed as soon as its loop comes around, and what was not read is dropped. Beyond
+        ///     ``Loop/Instant/distantFuture``: as long as it takes.
+        ///   - completion: Called once, when the last connection has left the set: on the thread that closes it, which
+        ///     is that of its loop, or invalidates it. If none is left now, it is called by a block of the calling
+        ///     thread's loop, if that is ``Loop/main``, a ``LoopThread``'s, or in a run; otherwise before this returns.
+        ///     It may outlive the set.
         public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
-            let connections = members.beginEnd(within: period, completion)
+            let connections = members.beginEnd(within: period)
             members.noteClocks(of: connections, within: period)
             for connection in connections { connection.endOrInvalidate(within: period) }
+            if let completion, !members.keep(completion) { Self.callSoon(completion) }
             members.completeIfOver()
+        }
+
+        /// Not inside the call, where that thread may be between two runs, and a stop would be lost.
+        private static func callSoon(_ completion: @escaping @Sendable () -> Void) {
+            let loop = ThreadLoops.current.loopThatRuns
+            if loop?.perform(in: .common, label: "end of a connection set", completion) != true { completion() }
         }
 
         /// Suspends until ``end(within:then:)`` was called and the set is empty. For any number of tasks, on any
@@ -192,11 +202,18 @@ final class ConnectionMembers: @unchecked Sendable {
     // MARK: The end
 
     /// Takes no more connections. Returns those to end.
-    func beginEnd(within period: Duration, _ completion: (@Sendable () -> Void)?) -> [Loop.Connection] {
+    func beginEnd(within period: Duration) -> [Loop.Connection] {
         lock.withLock {
             self.period = min(self.period ?? period, period)
-            if let completion { completions.append(completion) }
             return connectionsWhileLocked
+        }
+    }
+
+    /// Keeps a closure until the set is over. Returns false if it is. Called after `beginEnd`.
+    func keep(_ completion: @escaping @Sendable () -> Void) -> Bool {
+        lock.withLock {
+            if countWhileLocked > 0 { completions.append(completion) }
+            return countWhileLocked > 0
         }
     }
 

@@ -26,6 +26,12 @@ struct ConnectionState {
     /// Whether bytes that arrive are dropped.
     private var isEnding = false
 
+    /// How many bytes to receive before the connection ends: of an end that reads first, until then. Nil of others.
+    private var restBeforeEnd: Int?
+
+    /// How many bytes were accepted, and never handed to the kernel.
+    private(set) var droppedCount = 0
+
     /// Why nothing can be sent any more.
     private var failure: LoopError?
 
@@ -39,18 +45,20 @@ struct ConnectionState {
 
     var pendingCount: Int { queue.count }
     var isConnecting: Bool { target != nil }
-    var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding) }
+    var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding || restBeforeEnd != nil) }
 
     /// Whether to read although nothing has arrived: to know that everything was read before a failure is reported.
     var readsRest: Bool { failure != nil && reads }
 
     var isFinished: Bool { hasPeerFinished && finish == .done }
 
-    /// The error with which the connection is over, or nil in an optional; nil if it is not over.
+    /// What has arrived was reported. Returns the error with which the connection is over, or nil in an optional; nil
+    /// if it is not over.
     ///
     /// - Parameter hasReadAll: Whether what the peer has sent before a failure was read. While receiving pauses, it is
     ///   not waited for.
-    func end(hasReadAll: Bool = false) -> LoopError?? {
+    mutating func settle(hasReadAll: Bool) -> LoopError?? {
+        if let restBeforeEnd, restBeforeEnd == 0 || hasReadAll || hasPeerFinished { finishSending(dropping: true) }
         if let failure { return reads && !hasReadAll ? nil : .some(failure) }
         return isFinished ? .some(nil) : nil
     }
@@ -134,12 +142,20 @@ struct ConnectionState {
 
     private mutating func fail(_ error: LoopError) {
         failure = failure ?? error
+        droppedCount += queue.count
         queue = SendQueue()
+    }
+
+    /// Ends the connection once what has arrived by now was received.
+    mutating func endAfterReading() {
+        guard let descriptor, !isEnding, restBeforeEnd == nil else { return }
+        let rest = isConnecting || hasPeerFinished ? 0 : System.arrivedBytes(in: descriptor.number)
+        if rest > 0 { restBeforeEnd = rest } else { finishSending(dropping: true) }
     }
 
     /// - Parameter dropping: Whether to drop what the peer sends from now on.
     mutating func finishSending(dropping: Bool) {
-        if dropping { isEnding = true }
+        if dropping { (isEnding, restBeforeEnd) = (true, nil) }
         guard descriptor != nil, finish == .none else { return }
         finish = .asked
         finishIfEmpty()
@@ -156,6 +172,7 @@ struct ConnectionState {
     /// A read has given so many bytes; 0 at the end. Returns whether to report it.
     mutating func serveReceiving(_ count: Int) -> Bool {
         if count == 0 { hasPeerFinished = true }
+        if let rest = restBeforeEnd { restBeforeEnd = max(0, rest - count) }
         return !isEnding && (count > 0 || failure == nil)
     }
 
@@ -164,6 +181,7 @@ struct ConnectionState {
 
     /// Drops what waits, and the descriptor, which its last user closes. Released without the lock.
     mutating func close() -> (OwnedDescriptor?, SendQueue) {
+        droppedCount += queue.count
         defer { (descriptor, queue) = (nil, SendQueue()) }
         return (descriptor, queue)
     }

@@ -485,6 +485,12 @@ extension Loop {
             }
             if isLost { refuseSenders() }
         }
+
+        override func reportLeftWork() {
+            let count = itemLock.withLock { hasLostItsLoop && wakeTask == nil ? queue.count : 0 }
+            if count > 0 { Mistakes.shared.report(.leftMessages(port: name, count: count)) }
+        }
+
         override func releaseHandlers() {
             refuseSenders()
             releaseUnlocked { (handler.take(), endHandler.take()) }

@@ -38,6 +38,15 @@ extension System {
         return Stream(isSocket: isSocket, canReceive: mode != O_WRONLY, canSend: mode != O_RDONLY)
     }
 
+    /// How many bytes have arrived and were not read; as many as there may be if the peer has finished, since its end
+    /// is to be read, too, or if the kernel does not say.
+    static func arrivedBytes(in descriptor: Descriptor) -> Int {
+        let end: PollEvents = [.readHangUp, .hangUp]
+        guard let found = openReadiness(of: descriptor, for: end), found.isDisjoint(with: end) else { return .max }
+        let count = unreadBytes(in: descriptor)
+        return count < 0 ? .max : Int(count)
+    }
+
     /// What a call has transferred.
     enum Transfer {
         case count(Int)

@@ -53,8 +53,8 @@ public final class Loop: @unchecked Sendable {
     /// The process that the loop belongs to. Its forked children cannot use the loop.
     let process = ProcessMark.current
 
-    /// Whether a virtual clock counts the loop's thread as busy between runs too, as it does for a `LoopThread`.
-    let informsClockBetweenRuns: Bool
+    /// Whether a `LoopThread` runs it, again after each stop. A virtual clock counts that thread as busy between runs, too.
+    let isOfLoopThread: Bool
 
     // MARK: Atomics
 
@@ -145,13 +145,13 @@ public final class Loop: @unchecked Sendable {
 
     /// - Parameter threadName: The thread's name; nil if it is the calling thread.
     init(
-        clock: LoopTime, owner: ThreadID, threadName: String? = nil, informsClockBetweenRuns: Bool = false,
+        clock: LoopTime, owner: ThreadID, threadName: String? = nil, isOfLoopThread: Bool = false,
         isOfTaskThread: Bool = false
     ) {
         self.clock = clock
         self.owner = owner
         isOfInitialThread = owner == .initial && !clock.isVirtual
-        self.informsClockBetweenRuns = informsClockBetweenRuns
+        self.isOfLoopThread = isOfLoopThread
         self.isOfTaskThread = isOfTaskThread
         jobs = JobQueue(of: waker)
         self.threadName = threadName?.printable ?? (owner == .initial ? "main" : System.threadName.printable)
@@ -269,7 +269,9 @@ public final class Loop: @unchecked Sendable {
     /// Makes the innermost active run return `stopped` at the end of its pass. From any thread, even in a Unix signal
     /// handler: it takes no lock, allocates nothing and keeps errno. CF: `CFRunLoopStop`.
     ///
-    /// - *Between two runs* a stop is lost. If it must not be, send to a port whose handler stops the loop.
+    /// - *Between two runs* a stop is lost. If it must not be, send to a port whose handler stops the loop, or post a
+    ///   block that does. One that the loop's own thread loses is reported by the next ``Loop/run()``:
+    ///   ``Loop/Mistake/stopBetweenRuns(thread:)``.
     /// - *While the loop is hosted,* a stop between two passes is kept: the next pass returns ``HostedResult/stopped``,
     ///   and the host decides what that means.
     /// - *Under ``Loop/runMain(_:)``* a stop cancels the task of its body.
@@ -278,6 +280,9 @@ public final class Loop: @unchecked Sendable {
         // Release: the end of the run sees what the caller did before. The flag is set before the wake-up.
         let change = stopFlag.compareExchange(
             expected: .running, desired: .stopped, successOrdering: .releasing, failureOrdering: .relaxed)
-        if change.exchanged { waker.wake() }
+        if change.exchanged { return waker.wake() }
+        if change.original == .noRun, ThreadLoops.isKnown(as: owner) || isMain && System.isInitialThread {
+            own.hasLostStop = true
+        }
     }
 }

@@ -13,6 +13,9 @@ extension Loop {
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
+        if isOnOwnThread, exchange(&own.hasLostStop, with: false) {
+            Mistakes.shared.report(.stopBetweenRuns(thread: threadName))
+        }
         while true {
             switch run(mode: .default, for: .nanoseconds(Int64.max)) {
             case .stopped, .finished: return

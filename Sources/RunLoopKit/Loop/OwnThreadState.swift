@@ -57,6 +57,9 @@ final class OwnThreadState {
     @exclusivity(unchecked) var preciseSleep: PreciseSleep?
     @exclusivity(unchecked) var headStart = HeadStart()
 
+    /// Whether the thread has called `stop()` outside of runs since the last `run()` began.
+    @exclusivity(unchecked) var hasLostStop = false
+
     /// Whether a drain of the job queue was skipped, since a job was running.
     @exclusivity(unchecked) var hasSkippedDrain = false
 }

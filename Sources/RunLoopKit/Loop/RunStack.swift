@@ -173,10 +173,10 @@ extension Loop {
     // MARK: The virtual clock
 
     private func informClockOfBeginning() {
-        if !informsClockBetweenRuns, case .virtual(let clock) = clock { clock.beginRun(of: self) }
+        if !isOfLoopThread, case .virtual(let clock) = clock { clock.beginRun(of: self) }
     }
 
     private func informClockOfEnd() {
-        if !informsClockBetweenRuns, case .virtual(let clock) = clock { clock.endRun(of: self) }
+        if !isOfLoopThread, case .virtual(let clock) = clock { clock.endRun(of: self) }
     }
 }

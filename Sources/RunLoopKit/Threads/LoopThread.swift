@@ -334,7 +334,7 @@ private final class Worker: @unchecked Sendable {
     /// Makes the loop, and starts the thread that runs it.
     func start(_ options: LoopThread.Options) throws(LoopError) -> (loop: Loop, refusedOptions: [LoopError]) {
         let loop = Loop(
-            clock: clock, owner: .makeForNewThread(), threadName: options.name, informsClockBetweenRuns: true)
+            clock: clock, owner: .makeForNewThread(), threadName: options.name, isOfLoopThread: true)
         do throws(LoopError) {
             // Keeps the loop's runs from finishing.
             loop.add(KeepAlivePort(), in: .common)

@@ -36,4 +36,12 @@ Loop.main.add(timer, in: .default)
 Loop.main.run()
 print("stopped")
 
+// Between two runs, with nothing to wait for: the stop ends the next run.
+Loop.ConnectionSet().end(within: .seconds(1)) {
+    print("a set has ended, in a run: \(Loop.main.currentMode != nil)")
+    Loop.main.stop()
+}
+Loop.main.run()
+print("stopped again")
+
 @concurrent func isOnTheMainThread() async -> Bool { Loop.main.isOnOwnThread }

@@ -47,6 +47,118 @@ import Testing
         #expect(loop.run(mode: "other", for: .seconds(1)) == .finished)
     }
 
+    /// The bytes that a connection has received, and what its handler does.
+    private final class Reading: @unchecked Sendable {
+        let (loop, clock) = Loop.inVirtualTime()
+        let ends = Ends.sockets()
+        let log = Log<String>()
+        let connection: Connection
+
+        init(_ handle: @escaping @Sendable (Connection, Connection.Event) -> Void = { _, _ in }) throws {
+            let log = log
+            connection = try Connection(owning: ends.reader) { connection, event in
+                switch event {
+                case .received(let bytes): log.add(String(decoding: bytes, as: UTF8.self))
+                case .closed(let error): log.add(error == nil ? "closed" : "closed late")
+                default: log.add("\(event)")
+                }
+                handle(connection, event)
+            }
+            ends.isReaderClosed = true
+            loop.add(connection)
+        }
+
+        func run() { loop.run(mode: .default, for: .seconds(100)) }
+    }
+
+    @Test("An end that reads first gets what has arrived, answers it, and drops the rest", arguments: [true, false])
+    func readingFirst(_ isReceiving: Bool) throws {
+        let reading = try Reading { connection, event in
+            if case .received = event { #expect(connection.send("answer")) }
+        }
+        reading.connection.isReceiving = isReceiving
+        reading.ends.send("first")
+        #expect(reading.connection.end(within: .seconds(3), readingFirst: true))
+        #expect(reading.connection.send("unasked "), "the peer was not told yet")
+        reading.loop.run(mode: .default, for: .zero)
+        #expect(reading.log.entries == ["first"] && !reading.connection.send("late"))
+        #expect(readText(reading.ends.writer) == "unasked answer")
+        reading.ends.send("second")
+        finishWriting(reading.ends.writer)
+        reading.run()
+        #expect(reading.log.entries == ["first", "closed"] && reading.connection.droppedByteCount == 0)
+    }
+
+    @Test("An end that reads first reports the peer's end, if that has come, and its last line")
+    func readingTheEndFirst() throws {
+        let reading = try Reading()
+        reading.ends.send(String(repeating: "x", count: 150_000))
+        finishWriting(reading.ends.writer)
+        #expect(reading.connection.end(within: .seconds(3), readingFirst: true))
+        reading.run()
+        #expect(reading.log.entries.dropLast(2).joined().count == 150_000)
+        #expect(reading.log.entries.suffix(2) == ["peerFinished", "closed"])
+
+        let (loop, _) = Loop.inVirtualTime()
+        let (lines, ends) = (Log<String?>(), Ends.sockets())
+        let connection = try Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler { _, line in lines.add(line?.text) }
+        loop.add(connection)
+        ends.send("one\ntwo")
+        finishWriting(ends.writer)
+        #expect(connection.end(within: .seconds(3), readingFirst: true))
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .finished)
+        #expect(lines.entries == ["one", "two", nil])
+    }
+
+    @Test("An end that reads first ends at once without anything to read", arguments: [false, true])
+    func nothingToRead(_ isOfPipe: Bool) throws {
+        let reading = try Reading()
+        if isOfPipe {
+            let (pipe, log) = (Ends.pipe(), Log<String>())
+            let connection = try Connection(owning: pipe.reader) { _, event in log.add("\(event)") }
+            pipe.isReaderClosed = true
+            reading.loop.add(connection)
+            pipe.send("last")
+            #expect(connection.end(within: .seconds(3), readingFirst: true))
+            reading.loop.run(mode: .default, for: .zero)
+            #expect(log.entries == ["received(\(Array("last".utf8)))"])
+            connection.invalidate()
+        }
+        #expect(reading.connection.end(within: .seconds(3), readingFirst: true) && !reading.connection.send("late"))
+        reading.ends.send("late")
+        reading.run()
+        #expect(reading.log.entries == ["closed late"] && reading.clock.now.nanoseconds == 3_000_000_000)
+    }
+
+    @Test("A plain end ends the reading, and a period of zero leaves no time for it", arguments: [true, false])
+    func readingIsCut(_ isPlain: Bool) throws {
+        let reading = try Reading()
+        reading.ends.send("first")
+        #expect(reading.connection.end(within: .seconds(isPlain ? 3 : 0), readingFirst: true))
+        if isPlain { reading.connection.end() }
+        finishWriting(reading.ends.writer)
+        reading.run()
+        #expect(reading.log.entries == [isPlain ? "closed" : "closed late"])
+    }
+
+    @Test("What was accepted and dropped is counted", arguments: ["period", "invalidated", "failed"])
+    func droppedBytes(_ cause: String) throws {
+        let ending = try Ending()
+        ending.loop.add(ending.connection)
+        ending.sendMuch()
+        let count = ending.connection.pendingByteCount
+        #expect(ending.connection.droppedByteCount == 0 && count > 0)
+        switch cause {
+        case "period": ending.connection.end(within: .seconds(1))
+        case "failed": ending.ends.hangUp()
+        default: ending.connection.invalidate()
+        }
+        ending.loop.run(mode: .default, for: .seconds(100))
+        #expect(ending.connection.pendingByteCount == 0 && ending.connection.droppedByteCount == count)
+    }
+
     @Test("A connection that ends in the period leaves no timer")
     func endsInPeriod() throws {
         let ending = try Ending()

@@ -77,6 +77,48 @@ import Testing
         #expect(scene.log.entries == ["first at 0", "second at 0"])
     }
 
+    @Test("The closure of an empty set is called by the loop, where a stop counts", arguments: [true, false])
+    func emptySetInRun(_ hasLeaving: Bool) throws {
+        let scene = Scene()
+        // In no loop: the call invalidates it.
+        let pair = hasLeaving ? try Pair() : nil
+        if let pair { #expect(scene.connections.insert(pair.connection)) }
+        scene.loop.perform { [scene] in
+            scene.connections.end(within: .seconds(3)) {
+                scene.note("end")
+                scene.loop.stop()
+            }
+            scene.note("called")
+        }
+        scene.loop.add(Loop.Timer(after: .seconds(9)) { _ in })
+        #expect(scene.run() == .stopped && scene.log.entries == ["called at 0", "end at 0"])
+    }
+
+    @Test("The connections of a set get what has arrived before its end, also those that come late")
+    func readingFirst() throws {
+        let scene = Scene()
+        let pairs = try (0..<3).map { _ in
+            try Pair { [scene] connection, event in
+                if case .received(let bytes) = event { scene.log.add(String(decoding: bytes, as: UTF8.self)) }
+                if event == .peerFinished { connection.end() }
+            }
+        }
+        for (index, pair) in pairs.enumerated() {
+            scene.loop.add(pair.connection)
+            if index < 2 { #expect(scene.connections.insert(pair.connection)) }
+            pair.peer.send("line \(index)")
+        }
+        scene.end(within: 3)
+        #expect(!scene.connections.insert(pairs[2].connection))
+        scene.run(for: 1)
+        #expect(Set(scene.log.entries) == ["line 0", "line 1", "line 2"])
+        for pair in pairs {
+            pair.peer.send("late")
+            pair.finish()
+        }
+        #expect(scene.run() == .finished && scene.log.entries.count == 4 && scene.log.entries.last == "end at 1")
+    }
+
     @Test("Of two periods the one counts that ends first, and both ends are reported", arguments: [(9, 3), (3, 9)])
     func secondEnd(_ periods: (Int64, Int64)) throws {
         let scene = Scene()

@@ -34,6 +34,52 @@ import Testing
             ])
     }
 
+    @Test("Messages that a loop's end leaves in a port are reported, but not those that somebody sees to")
+    func leftMessages() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            var ports: [Loop.MessagePort<Int>] = []
+            for (index, count) in [2, 1, 0, 3, 3].enumerated() {
+                let loop = Loop(clock: VirtualClock())
+                let port = Loop.MessagePort<Int>(label: "\(index)") { _ in }
+                ports.append(port)
+                loop.add(port, in: index == 1 ? .common : .default)
+                for number in 0..<count { port.send(number) }
+                if index == 3 { loop.onEnd { _ = port.takeWaiting() } }
+                if index == 4 { port.invalidate() }
+                loop.end()
+            }
+            let texts = mistakes.entries.map { "\($0)" }
+            let areRight =
+                texts.count == 2 && texts[0].contains("2 messages in it were not")
+                && texts[1].contains("\"1\"") && texts[1].contains("1 message in it was not")
+            _exit(areRight ? 0 : 1)
+        }
+    }
+
+    @Test("A stop that the loop's own thread loses is reported by the next run without a limit, once")
+    func stopBetweenRuns() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let loop = Loop(clock: VirtualClock())
+            loop.run(mode: .default, for: .zero)
+            let other = Thread { loop.stop() }
+            other.start()
+            while !other.isFinished { usleep(1000) }
+            loop.run()
+            loop.perform { loop.stop() }
+            loop.run()
+            let isQuiet = mistakes.entries.isEmpty
+            loop.stop()
+            loop.stop()
+            loop.run(mode: .default, for: .zero)
+            for _ in 0..<2 { loop.run() }
+            _exit(isQuiet && mistakes.entries == [.stopBetweenRuns(thread: loop.threadName)] ? 0 : 1)
+        }
+    }
+
     @Test("Each kind of item says that it was never added, but not one that was added, refused or invalidated")
     func itemsNeverAdded() async {
         await #expect(processExitsWith: .success) {

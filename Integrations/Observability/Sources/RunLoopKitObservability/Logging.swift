@@ -29,6 +29,8 @@ extension Loop.Mistake {
         case .droppedLimiter: "droppedLimiter"
         case .refusedCall: "refusedCall"
         case .refusedMessage: "refusedMessage"
+        case .leftMessages: "leftMessages"
+        case .stopBetweenRuns: "stopBetweenRuns"
         case .descriptorLeftReady: "descriptorLeftReady"
         case .lostSignals: "lostSignals"
         case .pausedListener: "pausedListener"

@@ -26,7 +26,8 @@ import Testing
             .refusedMessage(port: "message port", capacity: 1), .refusedCall(limiter: "debounce"),
             .descriptorLeftReady(source: "descriptor", ready: "readable"), .lostSignals(source: "signal", count: 2),
             .neverAdded(item: "timer"), .mainLoopThatNeverRuns(item: "debounce"),
-            .pausedListener(listener: "listener", error: error),
+            .pausedListener(listener: "listener", error: error), .leftMessages(port: "message port", count: 1),
+            .stopBetweenRuns(thread: "worker"),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -40,6 +41,7 @@ import Testing
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
             "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns", "pausedListener",
+            "leftMessages", "stopBetweenRuns",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

@@ -424,6 +424,9 @@ extension Loop {
         /// A loop that the item was in has ended. Called without any lock.
         func loopHasEnded() {}
 
+        /// Reports what the loop's end has left undone. Called after the end handlers, which may have seen to it.
+        func reportLeftWork() {}
+
         /// The item is invalid, in no mode, and was notified. Called once, without any lock, since the deinit of what
         /// handlers captured may call back.
         func releaseHandlers() {}

@@ -47,6 +47,7 @@ extension Loop {
         }
         for timer in estate.firingTimers { timer.handlerNeverReturns() }
         callEndHandlers(estate, tellingSources)
+        if tellingSources { for (item, _) in estate.items { item.reportLeftWork() } }
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate = Estate()
         lock.withLock {

@@ -56,7 +56,21 @@ final class ThreadLoops {
         return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.id }
     }
 
+    /// Whether the calling thread is known by that identity. Makes none, so it is allowed in signal handlers.
+    static func isKnown(as id: ThreadID) -> Bool {
+        guard let known = state else { return false }
+        return Unmanaged<ThreadLoops>.fromOpaque(known)._withUnsafeGuaranteedRef { $0.id == id }
+    }
+
     var loop: Loop { runningLoop ?? loopOfItsOwn }
+
+    /// The loop whose run is under way on this thread; or the thread's own, if that is sure to run: the main one, or a
+    /// `LoopThread`'s.
+    var loopThatRuns: Loop? {
+        if let runningLoop { return runningLoop }
+        if id == .initial { return Loop.main }
+        return ownLoop.flatMap { $0.isInRun || $0.isOfLoopThread ? $0 : nil }
+    }
 
     /// Makes `loop` the thread's current loop while `body` is called.
     func running<Result>(_ loop: Loop, _ body: () -> Result) -> Result {
