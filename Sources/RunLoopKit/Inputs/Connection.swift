@@ -31,7 +31,7 @@ extension Loop {
     /// |---|---|---|---|
     /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
     /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
-    /// | ``end(within:readingFirst:)`` | the same, in the period | is dropped, unless read first | or with `ETIMEDOUT` |
+    /// | ``end(within:readingFirst:)`` | the same, in the period | is dropped, or read first | or with `ETIMEDOUT` |
     /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
@@ -71,8 +71,8 @@ extension Loop {
             /// - `ECONNRESET`: the peer has reset the connection, or has closed it and left bytes unread.
             /// - `EPIPE`: something was sent to a peer that has closed.
             /// - `ECONNREFUSED`, `ETIMEDOUT` and others: the connection was not made.
-            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)``: the period is over. Whether bytes were
-            ///   dropped says ``Loop/Connection/droppedByteCount``.
+            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)``: the period is over. Whether bytes
+            ///   were dropped says ``Loop/Connection/droppedByteCount``.
             case closed(_ error: LoopError?)
         }
 
@@ -237,8 +237,8 @@ extension Loop {
         /// the peer has finished too, ``Event/closed(_:)`` is reported. From any thread. A second call does nothing.
         ///
         /// Closing a TCP socket at once would lose what the peer has not received. A peer that neither reads nor
-        /// closes keeps the connection: ``end(within:readingFirst:)`` does not wait for it for ever. It takes a handler,
-        /// even an empty one, and a loop: without them nothing is sent later, and the connection stays open.
+        /// closes keeps the connection: ``end(within:readingFirst:)`` does not wait for it for ever. It takes a
+        /// handler, even an empty one, and a loop: without them nothing is sent later, and the connection stays open.
         public func end() { change { $0.finishSending(dropping: true) } }
 
         /// Ends the connection as `end()` does, once what has arrived by now was received.

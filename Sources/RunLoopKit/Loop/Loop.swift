@@ -53,7 +53,7 @@ public final class Loop: @unchecked Sendable {
     /// The process that the loop belongs to. Its forked children cannot use the loop.
     let process = ProcessMark.current
 
-    /// Whether a `LoopThread` runs it, again after each stop. A virtual clock counts that thread as busy between runs, too.
+    /// Whether a `LoopThread` runs it, again after each stop. Between runs, too, a virtual clock counts that as busy.
     let isOfLoopThread: Bool
 
     // MARK: Atomics

@@ -50,8 +50,8 @@ extension Loop {
         /// port. Reported even if the caller checks the result, which the port cannot know: call
         /// ``Loop/MessagePort/trySend(_:)`` there.
         case refusedMessage(port: String, capacity: Int)
-        /// A loop has ended, and messages wait in a ``Loop/MessagePort`` that no other loop has: a ``LoopThread`` that is
-        /// stopped runs the blocks that it has accepted, and handles no messages. It is found after the handlers of
+        /// A loop has ended, and messages wait in a ``Loop/MessagePort`` that no other loop has: a ``LoopThread`` that
+        /// is stopped runs the blocks that it has accepted, and handles no messages. It is found after the handlers of
         /// ``Loop/onEnd(_:)``, which can take them: ``Loop/MessagePort/takeWaiting()``.
         case leftMessages(port: String, count: Int)
         /// ``Loop/stop()`` was called on the loop's own thread in none of its runs, and so was lost; and
@@ -135,13 +135,13 @@ extension Loop {
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
             case .leftMessages(let port, let count):
-                "The loop of the \(port) has ended, and \(counted(count, "message")) in it \(count == 1 ? "was" : "were") "
-                    + "not handled. Before the thread is stopped, wait until they were: by finish() and an end "
-                    + "handler, or answers; or take them by takeWaiting() in an onEnd handler."
+                "The loop of the \(port) has ended, and \(counted(count, "message")) in it "
+                    + "\(count == 1 ? "was" : "were") not handled. Before the thread is stopped, wait until they were: "
+                    + "by finish() and an end handler, or answers; or take them by takeWaiting() in an onEnd handler."
             case .stopBetweenRuns(let thread):
                 "Loop.run() was called on the thread \"\(thread.printable)\" after a stop() outside of runs, which is "
-                    + "lost: it does not end this run. Let a block stop the loop, by perform { loop.stop() }; or do not "
-                    + "run it."
+                    + "lost: it does not end this run. Let a block stop the loop, by perform { loop.stop() }; or do "
+                    + "not run it."
             case .descriptorLeftReady(let source, let ready):
                 "The handler of the \(source) was called some 2,000 times in a row for what it leaves as it is "
                     + "(\(ready)), so that the loop spins. Let it read or write; or take that out of the source's "
