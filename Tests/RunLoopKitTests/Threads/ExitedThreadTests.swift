@@ -66,6 +66,31 @@ struct ExitedThreadTests {
         thread.joinBlocking()
     }
 
+    @Test("A handler of the end that exits the thread leaves nobody waiting", arguments: ["end", "cancel", "flush"])
+    func exitsAtTheEnd(_ handler: String) async throws {
+        let thread = try LoopThread(name: "leaving")
+        let loop = thread.loop
+        let log = Log<String>()
+        let sleeper = Task { try await LoopClock(loop).sleep(until: loop.now + .seconds(3600)) }
+        while loop.nextTimerFireTime(in: .default) == nil { await Task.yield() }
+        var debounce: Debounce<Int>?
+        switch handler {
+        case "end": loop.onEnd { exitThread() }
+        case "cancel": loop.add(Loop.Source0(cancel: { _, _ in exitThread() }, perform: {}))
+        default:
+            debounce = Debounce(interval: .seconds(3600), on: loop, whenReleased: .flush) { _ in exitThread() }
+            debounce?(1)
+        }
+        loop.onEnd { log.add("later handler") }
+        let waiter = Task.immediate { try await thread.waitForEnd() }
+        thread.stop()
+        try await waiter.value
+        await #expect(throws: Loop.Ended.self) { try await sleeper.value }
+        #expect(log.entries == ["later handler"] && loop.waker.descriptor == -1)
+        thread.joinBlocking()
+        withExtendedLifetime(debounce) {}
+    }
+
     /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
     @Test("Callers that wait for a later block get an answer too")
     func blocksBehind() async throws {

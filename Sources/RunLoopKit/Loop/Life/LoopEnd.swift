@@ -18,38 +18,57 @@ extension Loop {
         end(tellingSources: true)
     }
 
-    /// What a loop leaves behind when it ends.
-    private struct Estate {
+    /// What a loop leaves behind when it ends. Each part is taken out before it is dealt with: if a handler of the end
+    /// exits the thread, the thread's end goes on with the rest.
+    final class Estate {
+        /// Whether sources, end handlers and listeners are told: not by the deinit of the loop.
+        fileprivate let isTelling: Bool
+        fileprivate var isBegun = false
+        fileprivate var blocks: [PostedBlock] = []
         /// The items, each with the modes whose leaving it is notified of.
-        var items: [(item: Item, left: [ModeState])] = []
-        var blocks: [PostedBlock] = []
+        fileprivate var items: [(item: Item, left: ArraySlice<ModeState>)] = []
+        /// How many items know of the end, and how many have reported what it leaves undone.
+        fileprivate var (toldCount, reportedCount) = (0, 0)
         /// Those whose handlers the thread was calling when it exited.
-        var firingTimers: [Timer] = []
-        var endHandlers: [EndHandler] = []
-        var endListeners: [EndListener] = []
+        fileprivate var firingTimers: ArraySlice<Timer> = []
+        fileprivate var endHandlers: ArraySlice<EndHandler> = []
+        fileprivate var endListeners: ArraySlice<EndListener> = []
 
-        var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
+        fileprivate init(isTelling: Bool) { self.isTelling = isTelling }
+
+        fileprivate var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
+
+        fileprivate func release() { (items, firingTimers, endHandlers, endListeners) = ([], [], [], []) }
     }
 
     /// Ends the loop. Called by its thread when the thread ends, by its deinit, or, for a main loop whose thread was
     /// given away, by the thread that finds this out. Only the first call has an effect.
     func end(tellingSources: Bool) {
         // A forked child must not end its parent's loop. The deinits close the child's copies of the descriptors.
-        guard process.isCurrent else { return }
-        guard var estate = lock.withLock({ takeEstate() }) else { return }
-        own.host?.loopHasEnded(self)
-        if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
-        if estate.hasWork { complainIfMainIsGone() }
-        drop(exchange(&estate.blocks, with: []))
-        for (item, modes) in estate.items {
-            for mode in modes { item.notifyLeft(mode, of: tellingSources ? self : nil) }
-            item.notifyEnd(of: self)
+        guard process.isCurrent, let estate = lock.withLock({ takeEstate(telling: tellingSources) }) else { return }
+        own.estate = estate
+        settle(estate)
+    }
+
+    /// Goes on with an end that was under way when the thread exited, if there is one.
+    func goOnEnding() { if let estate = own.estate { settle(estate) } }
+
+    private func settle(_ estate: Estate) {
+        if !exchange(&estate.isBegun, with: true) {
+            own.host?.loopHasEnded(self)
+            if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
+            if estate.hasWork { complainIfMainIsGone() }
         }
-        for timer in estate.firingTimers { timer.handlerNeverReturns() }
-        callEndHandlers(estate, tellingSources)
-        if tellingSources { for (item, _) in estate.items { item.reportLeftWork() } }
+        drop(exchange(&estate.blocks, with: []))
+        tellItems(of: estate)
+        while let timer = estate.firingTimers.popFirst() { timer.handlerNeverReturns() }
+        callEndHandlers(of: estate)
+        while estate.isTelling, estate.reportedCount < estate.items.count {
+            estate.reportedCount += 1
+            estate.items[estate.reportedCount - 1].item.reportLeftWork()
+        }
         // What it captured is released before anybody learns that the thread calls nothing any more.
-        estate = Estate()
+        estate.release()
         lock.withLock {
             // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
             lastSleep = nil
@@ -57,29 +76,42 @@ extension Loop {
             timerFDs = TimerFDs()
         }
         waker.close()
+        own.estate = nil
         let last = lock.withLock {
             advance(to: .over)
             return takeEndHandlers(last: true)
         }
         for handler in last { handler.take()?() }
         // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
-        giveUpJobs(isDeallocating: !tellingSources)
+        giveUpJobs(isDeallocating: !estate.isTelling)
+    }
+
+    /// Notifies the items of the modes that they have left, and then of the end.
+    private func tellItems(of estate: Estate) {
+        while estate.toldCount < estate.items.count {
+            let item = estate.items[estate.toldCount].item
+            while let mode = estate.items[estate.toldCount].left.popFirst() {
+                item.notifyLeft(mode, of: estate.isTelling ? self : nil)
+            }
+            estate.toldCount += 1
+            item.notifyEnd(of: self)
+        }
     }
 
     /// Takes everything out of the loop and marks it ended; nil if it had ended before.
-    private func takeEstate() -> Estate? {
+    private func takeEstate(telling isTelling: Bool) -> Estate? {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         let modes = modesWithItems
         advance(to: .ended)
         endTime = now
-        var estate = Estate()
+        let estate = Estate(isTelling: isTelling)
         // A thread that exited inside a block has left the others of its batch, which were posted first.
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
-        if let innermostRun { estate.firingTimers = innermostRun.stack.compactMap(\.firing) }
-        estate.endHandlers = takeEndHandlers(last: false)
-        estate.endListeners = endListeners.takeAll()
+        if let innermostRun { estate.firingTimers = innermostRun.stack.compactMap(\.firing)[...] }
+        estate.endHandlers = takeEndHandlers(last: false)[...]
+        estate.endListeners = endListeners.takeAll()[...]
         var commonItems: [Item] = []
         if let commonMembership {
             commonItems = exchange(&commonMembership.commonItems, with: ItemTable()).all
@@ -107,21 +139,21 @@ extension Loop {
         return estate
     }
 
-    /// Calls end handlers and listeners in the order of their registration, if `isTelling`; otherwise only drops them.
-    private func callEndHandlers(_ estate: Estate, _ isTelling: Bool) {
-        var listeners = estate.endListeners[...]
-        func callListeners(before turn: UInt64) {
-            while isTelling, let listener = listeners.first, listener.turn < turn {
-                listeners.removeFirst()
-                listener.loopEnds()
+    /// Calls end handlers and listeners in the order of their registration; or only drops them.
+    private func callEndHandlers(of estate: Estate) {
+        while true {
+            let handler = estate.endHandlers.first
+            if let listener = estate.endListeners.first, listener.turn < handler?.turn ?? .max {
+                _ = estate.endListeners.popFirst()
+                if estate.isTelling { listener.loopEnds() }
+            } else if let handler {
+                _ = estate.endHandlers.popFirst()
+                let body = handler.take()
+                if estate.isTelling { body?() }
+            } else {
+                return
             }
         }
-        for handler in estate.endHandlers {
-            callListeners(before: handler.turn)
-            let body = handler.take()
-            if isTelling { body?() }
-        }
-        callListeners(before: .max)
     }
 
     /// Takes out the handlers that are called last, or the others, in the order of their registration.

@@ -189,8 +189,8 @@ final class ThreadLoops {
     /// Ends the thread's state before libdispatch ends its own, by a key with an earlier destructor. A cancel or end
     /// handler that resumes a task needs libdispatch's: it would use freed memory.
     ///
-    /// `exit` calls this, too. In a run, the thread cannot tell `exit` from `pthread_exit`, and leaves the end to the
-    /// key.
+    /// `exit` calls this, too. In a run, and in a handler of the loop's end, the thread cannot tell `exit` from
+    /// `pthread_exit`, and leaves the end to the key.
     private static let endBeforeKeys: @convention(c) (UnsafeMutableRawPointer?) -> Void = { pointer in
         // In a forked child, the state was the parent's.
         guard let pointer, pointer == state else { return }
@@ -206,7 +206,8 @@ final class ThreadLoops {
     }
 
     private var isInRun: Bool {
-        ownLoop?.currentMode != nil || runningLoop != nil || !virtualRuns.isEmpty || !workUnderWay.isEmpty
+        ownLoop?.currentMode != nil || ownLoop?.own.estate != nil || runningLoop != nil || !virtualRuns.isEmpty
+            || !workUnderWay.isEmpty
     }
 
     private func end() {
@@ -216,7 +217,10 @@ final class ThreadLoops {
         // A thread that exits inside a run never reaches the end of the run, nor of those below it.
         for run in virtualRuns.reversed() { run.loop()?.end(tellingSources: true) }
         // The initial thread ends before its process if it has been given away.
-        (id == .initial ? Loop.main : ownLoop)?.end(tellingSources: true)
+        let loop = id == .initial ? Loop.main : ownLoop
+        loop?.end(tellingSources: true)
+        // If a handler of that end has exited the thread.
+        loop?.goOnEnding()
         for run in virtualRuns { run.clock.endRun(on: id) }
         (runningLoop, outerLoops, standsInFor) = (nil, [], nil)
     }
