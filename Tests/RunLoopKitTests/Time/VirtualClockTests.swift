@@ -272,6 +272,17 @@ import Testing
         loop.hosting.end()
     }
 
+    @Test("A handler of a thread's end makes itself slow", arguments: [VirtualClock.Advance.automatic, .manual])
+    func slowEnd(_ advance: VirtualClock.Advance) throws {
+        let clock = VirtualClock(advance)
+        let thread = try LoopThread(clock: clock)
+        thread.loop.onEnd { clock.advance(by: .seconds(1)) }
+        thread.loop.add(Loop.Source0(cancel: { _, _ in clock.advance(by: .seconds(2)) }, perform: {}))
+        thread.stop()
+        thread.join()
+        #expect(clock.now == seconds(3))
+    }
+
     @Test("A manual clock stops between the time of a timer and the end of its tolerance")
     func advanceIntoTolerance() {
         let (loop, clock) = Loop.inVirtualTime(.manual)
