@@ -85,6 +85,21 @@
                 timer.restart(after: .milliseconds(2))
             }
         },
+        Program("a wall clock is set back against the return of a timer's handler") { play in
+            play.thread {
+                let clock = VirtualClock()
+                let loop = Loop(clock: clock)
+                clock.setWallClock(to: Loop.Instant(nanoseconds: 3_600_000_000_000))
+                let timer = Loop.Timer(at: Loop.Instant(nanoseconds: 0), repeating: .seconds(1), timeBase: .wallClock) { _ in }
+                loop.add(timer, in: .default)
+                let other = start { clock.setWallClock(to: Loop.Instant(nanoseconds: 10_000_000_000)) }
+                loop.run(mode: .default, for: .zero)
+                System.join(other)
+                let next = timer.nextFireTime!
+                play.require(next.nanoseconds <= 11_000_000_000, "The timer waits until \(next).")
+                loop.end()
+            }
+        },
         Program("a timer is restarted by two threads") { play in
             play.changes { timer, loop in
                 let other = start { timer.restart(after: .milliseconds(3)) }

@@ -107,6 +107,34 @@ import Testing
         #expect(timer.nextFireTime == seconds(3600))
     }
 
+    @Test(
+        "A delay longer than the interval is kept", arguments: ["added again", "set forward", "set back", "restarted"])
+    func longDelay(_ cause: String) {
+        let (loop, clock) = makeLoop()
+        let delay: Duration = cause == "restarted" ? .seconds(10) : .seconds(1000)
+        let timer = Loop.Timer(after: delay, repeating: .seconds(10), timeBase: .wallClock) { _ in }
+        loop.add(timer, in: .default)
+        if cause == "restarted" { timer.restart(after: .seconds(1000)) }
+        switch cause {
+        case "added again":
+            loop.remove(timer, in: .default)
+            loop.add(timer, in: .default)
+        case "set forward": clock.setWallClock(to: seconds(3601))
+        default: clock.setWallClock(to: seconds(3599))
+        }
+        #expect(timer.nextFireTime == seconds(4600))
+    }
+
+    @Test("A timer that waited for a time, and was restarted, follows its grid")
+    func restartedFromATime() {
+        let (loop, clock) = makeLoop()
+        let timer = makeTimer(at: seconds(9000), repeating: .seconds(10), Log<Int64>())
+        loop.add(timer, in: .default)
+        timer.restart(after: .seconds(1))
+        clock.setWallClock(to: seconds(100))
+        #expect(timer.nextFireTime == seconds(101))
+    }
+
     @Test("The clock is set by the timer's own handler, and while the timer is in no loop")
     func setElsewhere() {
         let (loop, clock) = makeLoop()

@@ -300,10 +300,11 @@ extension Loop {
                 invalidate()
                 firing.store(false, ordering: .relaxed)
             case .repeats:
-                let (scheduled, now) = (call.scheduledTime.nanoseconds, loop.clock.nanoseconds(timeBase))
-                change { _ in
+                change { clock in
                     firing.store(false, ordering: .relaxed)
-                    advance(from: scheduled, now: now)
+                    // Read here: a wall clock that is set before leaves the timer alone, since its handler runs.
+                    let now = (clock ?? loop.clock).nanoseconds(timeBase)
+                    advance(from: call.scheduledTime.nanoseconds, now: now)
                 }
             case .waits, .waitsAndNests:
                 if !call.isNested { change { _ in firing.store(false, ordering: .relaxed) } }

@@ -104,12 +104,7 @@ extension Loop.Timer {
         change { clock in
             if afterCall == .ends, isInHandler { return }
             isRestarted = true
-            fireTime =
-                if let clock {
-                    .at(min(clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
-                } else {
-                    .delay(delay)
-                }
+            if let clock { setDelay(delay, on: clock) } else { fireTime = .delay(delay) }
         }
         return isRestarted
     }

@@ -62,13 +62,20 @@ extension Loop.Timer {
         changeRareProperties { body(unsafeDowncast($0, to: Rare.self)) }
     }
 
+    /// Fixes the time that a delay means.
+    @inline(__always)
+    func setDelay(_ delay: Int64, on clock: LoopTime) {
+        fireTime = .at(min(clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
+        // Within an interval the time is one of the grid.
+        if timeBase == .wallClock { hasFixedTime = repeats && delay > period }
+    }
+
     /// Fixes the time, now that the timer is added to a loop. Reads the clock here: no deadline counts from an older
     /// time.
     @inline(__always)
     func settleTime(on clock: LoopTime) {
         switch fireTime {
-        case .delay(let delay):
-            setTime(min(clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
+        case .delay(let delay): setDelay(delay, on: clock)
         case .asked(let time):
             // A time in the past keeps the turn of its request.
             let request = turn
