@@ -35,10 +35,11 @@ extension LawItem {
 
     // MARK: When it is due
 
-    /// It joins a mode of the loop. A delay counts from the first time.
+    /// It joins a mode of the loop. A delay counts from the first time. One on the wall clock keeps the time, even if the
+    /// clock is set, if the delay is longer than the interval.
     func becomeDue(in loop: LawLoop) {
         guard let timer = item as? Loop.Timer, timer.nextFireTime == nil, touches == 0, !loop.isReal else { return }
-        if kind != .wallClockTimer { due = loop.loop!.now + delay }
+        if kind != .wallClockTimer || isOnGrid && delay > interval { due = loop.loop!.now(timer.timeBase) + delay }
     }
 
     func checkTheTime(of firing: Loop.Timer.Firing) {
@@ -50,7 +51,9 @@ extension LawItem {
 
     /// Its call ends.
     func becomeDue(after firing: Loop.Timer.Firing) {
-        guard let last = due, isOnGrid, let loop = player.innermost, !loop.isReal else { return due = nil }
+        guard let last = due, isOnGrid, kind != .wallClockTimer, let loop = player.innermost, !loop.isReal else {
+            return due = nil
+        }
         let (late, period) = (last.duration(to: loop.loop!.now).wholeNanoseconds, interval.wholeNanoseconds)
         due = last + interval * Int(late / period + 1)
     }
