@@ -3,9 +3,9 @@
 /// | the child | then | and |
 /// |---|---|---|
 /// | runs | `release()`: the item will not report its exit | a thread waits for its end, and `settle()` |
-/// | has ended | `release()`: its exit is reported | `settle()` |
-/// | has ended, and a grace period runs in which others of its group live | the last of them ends | it is reaped |
-/// | the same | `finishEnd()` | SIGKILL; it is reaped |
+/// | has ended, and others of its group have a grace period | the last of them ends | the period is over |
+/// | the same | `finishEnd()` | SIGKILL; the period is over |
+/// | has ended, and no period runs | `release()`: its exit is reported | it is reaped |
 ///
 /// The child keeps its number, which is also that of its group, until it is reaped. So a signal is sent only before,
 /// with the lock held, and never reaches another process.
@@ -18,6 +18,7 @@ final class ChildGroup: @unchecked Sendable {
 
     private let lock = Lock(.leaf)
 
+    /// Killed: or ended before.
     private enum End { case none, asked, counting, killed }
 
     private typealias Completion = @Sendable () -> Void
@@ -33,7 +34,7 @@ final class ChildGroup: @unchecked Sendable {
     /// Reports the end of one of the others in the group, during a grace period. It retains this object.
     @exclusivity(unchecked) private weak var other: Loop.FileDescriptorSource?
 
-    /// Called when the grace period is over.
+    /// Called when the grace period is over: by the child, to report its exit, or by who waits for the others.
     @exclusivity(unchecked) private var completion: Completion?
 
     init(_ process: Int32, _ processFD: Descriptor, isLost: Bool) {
@@ -89,12 +90,31 @@ final class ChildGroup: @unchecked Sendable {
 
     var isEnding: Bool { lock.withLock { end != .none } }
 
-    /// Calls `body` when the grace period is over, since nothing in the group lives, or SIGKILL was sent. Returns false
-    /// if none runs.
+    /// Calls `body`, on any thread, when the grace period is over, since nothing in the group lives, or SIGKILL was
+    /// sent. Returns false if none runs.
     func notifyOfEnd(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard end == .counting, !isReaped else { return false }
             completion = body
+            return true
+        }
+    }
+
+    /// Whether the end of the child, which has ended, is that of its group: no grace period runs, or nothing else in
+    /// the group lives. Otherwise calls `body` when that is so.
+    func isOver(orCall body: @escaping @Sendable () -> Void) -> Bool {
+        guard notifyOfEnd(body) else { return true }
+        settle()
+        return !isCounting
+    }
+
+    /// Whether anything in the group lives, besides the child, which has ended. True if that is unknown.
+    var hasOthers: Bool {
+        switch lock.withLock({ isReaped ? .none : System.member(ofGroup: process) }) {
+        case .none: return false
+        case .unknown: return true
+        case .living(let processFD):
+            System.close(processFD)
             return true
         }
     }
@@ -152,8 +172,8 @@ final class ChildGroup: @unchecked Sendable {
         if let thread { System.detach(thread) }
     }
 
-    /// Reaps the child, which has ended, unless others of its group are to be killed later: until then it keeps the
-    /// number for them. When the last of them has ended, the period is over.
+    /// Ends the grace period if nothing in the group of the child, which has ended, lives. Reaps the child, unless its
+    /// exit is still to be reported, or others are to be killed later: until then it keeps the number for them.
     private func settle() {
         var member = System.GroupMember.none
         let (timer, completion) = lock.withLock { () -> (Loop.Timer?, Completion?) in
@@ -161,7 +181,8 @@ final class ChildGroup: @unchecked Sendable {
             if isReaped { return (self.timer, self.completion.take()) }
             if end == .counting { member = System.member(ofGroup: process) }
             guard case .none = member else { return (nil, nil) }
-            reapWhileLocked()
+            if end == .counting { end = .killed }
+            if isReleased { reapWhileLocked() }
             return (self.timer, self.completion.take())
         }
         // Before the timer, which keeps the run going.
@@ -198,6 +219,6 @@ final class ChildGroup: @unchecked Sendable {
 
     /// The timer of the grace period is in its modes. The child may have ended before.
     func timerIsCounting() {
-        if lock.withLock({ isReleased && !isReaped }), exit != nil { settle() }
+        if lock.withLock({ (isReleased || completion != nil) && !isReaped }), exit != nil { settle() }
     }
 }

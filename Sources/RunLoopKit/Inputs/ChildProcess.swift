@@ -18,8 +18,8 @@ extension Loop {
     ///   child in the handler of a ``Loop/SignalSource``, or it goes on without its parent.
     /// - *Signals:* ``signal(_:)`` and ``end(within:)`` signal the group. The child keeps its number until it is
     ///   reaped, so they never reach another process, unless other code reaps it at that moment.
-    /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself. To end them,
-    ///   call ``end(within:)`` in the handler.
+    /// - *Others in its group,* such as what a shell has started, go on when the child ends by itself, unless
+    ///   ``endOthers(within:)`` was called.
     /// - *A time limit:* ``end(after:within:)``. The handler asks ``isOverTimeLimit``.
     /// - *If this process dies* without ending it, the child goes on. The kernel's way to prevent that
     ///   (`PR_SET_PDEATHSIG`) is closed to `posix_spawn`, and counts the thread that starts the child, not the process.
@@ -69,6 +69,9 @@ extension Loop {
 
         /// Whether the time limit has ended the child.
         @exclusivity(unchecked) var isOverLimit = false
+
+        /// The grace period of the others in its group when it has ended by itself; nil to leave them.
+        @exclusivity(unchecked) var othersGrace: Duration?
 
         /// The shortest grace period that was asked for.
         @exclusivity(unchecked) var graceLength = Int64.max
@@ -159,7 +162,7 @@ extension Loop {
         func workBehind(_ report: Report) -> PollEvents? { group.exit == nil ? nil : report.events }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            guard let exit = group.exit else { return 0 }
+            guard let exit = group.exit, isGroupOver else { return 0 }
             // In one step: who comes later finds the child invalid.
             var handler: Handler?
             var waiters: [AwaitedEnd]?
@@ -181,6 +184,13 @@ extension Loop {
             group.release()
             releaseUnlocked { lastModes.take() }
             return 1
+        }
+
+        /// Whether the exit, which has come, may be reported: not while the others in the group have a grace period.
+        /// The end of that lets the modes ask again.
+        private var isGroupOver: Bool {
+            if let grace = itemLock.withLock({ othersGrace }), !group.isEnding, group.hasOthers { end(within: grace) }
+            return group.isOver { [weak self] in self?.beginBeingWatched() }
         }
 
         // MARK: Item

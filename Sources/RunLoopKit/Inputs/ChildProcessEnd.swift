@@ -9,19 +9,20 @@ extension Loop.ChildProcess {
     /// Asks the child to end, and ends it if it does not: sends SIGTERM to its process group, and SIGKILL after the
     /// grace period. From any thread, before the child is added and after it has ended.
     ///
-    /// The exit is reported as soon as the child has ended. SIGCONT follows SIGTERM, since a stopped process takes no
-    /// other signal.
+    /// The exit is reported when nothing in the group lives any more, or SIGKILL was sent: so a handler can start
+    /// another child, or stop the loop. SIGCONT follows SIGTERM, since a stopped process takes no other signal.
     ///
     /// - *The grace period* is counted by a timer in the child's modes, on the clock of its loop: from this call, or
     ///   from when the child is added. If the loop ends before, or the child is invalid or released and in no loop,
     ///   SIGKILL is sent then. A program whose `main` returns first sends none.
     /// - *Zero, or less:* SIGKILL follows at once. *A period beyond* ``Loop/Instant/distantFuture``, such as
-    ///   `.seconds(Int64.max)`: there is no SIGKILL.
+    ///   `.seconds(Int64.max)`: there is no SIGKILL, and the exit is reported as soon as the child has ended.
     /// - *Grandchildren* that are in the group when the child has ended get SIGKILL at the end of the period. Until
-    ///   then the child stays a zombie, so that no other process gets its number, and the timer keeps runs going: a
-    ///   program that stops its loop when the exit is reported leaves them running. When the last of the group has
-    ///   ended, the period ends, too; unless `/proc` is missing, or a descriptor. ``Loop/SupervisedChild`` tells when.
+    ///   then the child stays a zombie, so that no other process gets its number. When the last of the group has ended,
+    ///   the period ends, too; unless `/proc` is missing, or a descriptor.
     /// - *In the child's handler,* of a child that has ended by itself: ends the others in its group, if there are any.
+    ///   The timer keeps runs going meanwhile. A program that stops its loop then leaves them running:
+    ///   ``endOthers(within:)``.
     /// - *A second call* sends no second SIGTERM. Of the two periods the one counts that ends first.
     /// - *In virtual time* the period is virtual and the child's end is real: a loop that has nothing else to do goes
     ///   to the end of the period at once.
@@ -38,6 +39,28 @@ extension Loop.ChildProcess {
         guard counts, group.isCounting else { return true }
         if grace == 0 { group.finishEnd() } else { count(grace, in: modes) }
         return true
+    }
+
+    /// Lets nothing in the child's group outlive it: when the child has ended by itself, the others in its group, such
+    /// as what a shell has started, are ended as by ``end(within:)``. Then its exit is reported. From any thread.
+    ///
+    /// A second call replaces the period. Without others, nothing is signalled, and no time passes.
+    ///
+    /// systemd: `KillMode=control-group`.
+    ///
+    /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
+    /// - Returns: Whether the child is valid. False after its end was reported.
+    @discardableResult
+    public func endOthers(within grace: Duration) -> Bool {
+        itemLock.withLock {
+            if isValid { othersGrace = grace }
+            return isValid
+        }
+    }
+
+    /// As `endOthers(within:)`, unless that was called.
+    func endOthersIfNotAsked(within grace: Duration) {
+        itemLock.withLock { othersGrace = othersGrace ?? grace }
     }
 
     /// Limits the time of the child: asks it to end when the time is over, as ``end(within:)`` does, and tells so by

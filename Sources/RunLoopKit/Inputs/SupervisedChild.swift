@@ -24,14 +24,16 @@ extension Loop {
     /// - *Success:* an exit with 0 is final, unless `restarts` is ``Restart/always``.
     /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
     ///   started, are the last.
+    /// - *Others in a child's group,* such as what a shell has started, are ended when it has ended by itself, before
+    ///   ``Event/ended(_:restartsAfter:)`` is reported, and before another child starts: see `othersGrace`.
+    /// - *A restart on purpose:* ``restart(within:)``.
     /// - *The end:* ``end(within:)`` ends the child with a grace period, and starts no other. ``Event/over(_:)`` is the
     ///   last event, in any case but one: if the loop ends before, the child is left running, and nothing is reported.
     /// - *In virtual time* the pauses are virtual, and the children are real. A child that runs takes no time, unless
     ///   something else in the loop does.
     ///
     /// The loop retains the object from ``start(_:)`` until it is over, with one timer or one child at a time, which
-    /// keep runs going. Others in a child's group go on when it ends by itself: to end them, keep the
-    /// child that ``Event/started(_:)`` has, and call its `end(within:)` at ``Event/ended(_:restartsAfter:)``.
+    /// keep runs going.
     ///
     /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst`; Erlang: `supervisor`; runit: `runsv`.
     public final class SupervisedChild: CustomStringConvertible, @unchecked Sendable {
@@ -111,6 +113,7 @@ extension Loop {
         private let restarts: Restart
         private let settlingTime: Duration
         private let quickEndLimit: Int
+        private let othersGrace: Duration?
         private let place: Place
         private let makeChild: @Sendable () throws -> ChildProcess
         private let lock = Lock(.leaf)
@@ -124,6 +127,8 @@ extension Loop {
         @exclusivity(unchecked) private var handler: Handler?
         /// The grace period, once the end was asked for.
         @exclusivity(unchecked) private var grace: Duration?
+        /// Whether the end of the child that runs is a restart on purpose.
+        @exclusivity(unchecked) private var isRestarting = false
         /// Nil before `start`, and when it is over.
         @exclusivity(unchecked) private var endHandler: EndHandler?
         // The loop retains them, and they retain this object.
@@ -142,6 +147,9 @@ extension Loop {
         ///   - quickEndLimit: How many ends in a row may come before a child has settled; the last of them is final.
         ///     Less than 1 counts as 1. Nil for any number. With a `settlingTime` of `.seconds(Int64.max)` it limits
         ///     the starts.
+        ///   - othersGrace: How long others in a child's group may live on when it has ended by itself: SIGTERM is sent
+        ///     at once, and SIGKILL then, as by ``ChildProcess/endOthers(within:)``, which a child may have called with
+        ///     another period. Nil to leave them alone.
         ///   - label: What diagnostics call the timer of the pauses; nil to call it by the place where this was made.
         ///   - file: The source file that makes the object, for diagnostics.
         ///   - line: The line in that file.
@@ -150,12 +158,14 @@ extension Loop {
         public init(
             on loop: Loop = .current, in mode: Mode = .common, backoff: Backoff = Backoff(),
             restarts: Restart = .onFailure, settlingTime: Duration? = nil, quickEndLimit: Int? = nil,
-            label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
+            othersGrace: Duration? = .seconds(5), label: String? = nil, file: StaticString = #fileID,
+            line: UInt = #line,
             start: @escaping @Sendable () throws -> ChildProcess
         ) {
             (self.loop, self.mode, self.backoff, self.restarts) = (loop, mode, backoff, restarts)
             self.settlingTime = settlingTime ?? backoff.maximum
             self.quickEndLimit = quickEndLimit.map { max(1, $0) } ?? .max
+            self.othersGrace = othersGrace
             self.place = Place(label, file, line)
             makeChild = start
         }
@@ -232,6 +242,32 @@ extension Loop {
             return wasOpen
         }
 
+        /// Ends the child that runs, and starts another one at once, as for a new configuration. From any thread. Such
+        /// an end is neither quick nor final, and the next pause after it is the first one. A pause ends at once.
+        ///
+        /// ``Event/ended(_:restartsAfter:)`` reports it with a pause of zero. A second call before the child has ended
+        /// restarts it once; of the two periods the one counts that ends first.
+        ///
+        /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
+        /// - Returns: Whether another child will be started. False before ``start(_:)``, and after ``end(within:)``.
+        @discardableResult
+        public func restart(within grace: Duration) -> Bool {
+            let (isAccepted, child, timer) = lock.withLock { () -> (Bool, ChildProcess?, Timer?) in
+                guard self.grace == nil else { return (false, nil, nil) }
+                switch state {
+                case .idle, .ending, .over: return (false, nil, nil)
+                case .pausing: return (true, nil, self.timer)
+                case .starting: return (true, nil, nil)
+                case .running:
+                    isRestarting = true
+                    return (true, currentChild, nil)
+                }
+            }
+            child?.end(within: grace)
+            timer?.nextFireTime = loop.now
+            return isAccepted
+        }
+
         /// The child that runs, if one does.
         public var child: ChildProcess? { lock.withLock { state == .ending ? nil : currentChild } }
 
@@ -290,8 +326,9 @@ extension Loop {
             let hasHandler = child.setHandler { child, exit in attention.childHasEnded(child, exit) }
             require(hasHandler, "The closure of the \(name) has returned a child that is invalid: start a new one.")
             let now = loop.now
+            if let othersGrace { child.endOthersIfNotAsked(within: othersGrace) }
             let grace = lock.withLock { () -> Duration? in
-                (state, currentChild, startTime) = (.running, child, now)
+                (state, currentChild, startTime, isRestarting) = (.running, child, now, false)
                 return self.grace
             }
             guard loop.insert(child, in: mode) else {
@@ -351,13 +388,14 @@ extension Loop {
         }
 
         private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> (Duration?, Reason?) {
-            if exit != nil, startTime.duration(to: now) >= settlingTime {
+            if exit != nil, isRestarting || startTime.duration(to: now) >= settlingTime {
                 quickEnds = 0
                 backoff.reset()
             } else {
                 quickEnds += 1
             }
             if grace != nil { return (nil, .ended) }
+            if exit != nil, isRestarting { return (.zero, nil) }
             if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
             if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
             return (backoff.next(), nil)

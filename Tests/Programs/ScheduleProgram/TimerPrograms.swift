@@ -90,7 +90,8 @@
                 let clock = VirtualClock()
                 let loop = Loop(clock: clock)
                 clock.setWallClock(to: Loop.Instant(nanoseconds: 3_600_000_000_000))
-                let timer = Loop.Timer(at: Loop.Instant(nanoseconds: 0), repeating: .seconds(1), timeBase: .wallClock) { _ in }
+                let epoch = Loop.Instant(nanoseconds: 0)
+                let timer = Loop.Timer(at: epoch, repeating: .seconds(1), timeBase: .wallClock) { _ in }
                 loop.add(timer, in: .default)
                 let other = start { clock.setWallClock(to: Loop.Instant(nanoseconds: 10_000_000_000)) }
                 loop.run(mode: .default, for: .zero)

@@ -150,6 +150,68 @@ private final class Family {
         #expect(family.talking.text == "" && !isChild(family.child.process))
     }
 
+    @Test("The exit is reported when the group is gone, and a stop at that leaves nobody", arguments: [0, 1, 1000])
+    func stopAtTheExit(_ seconds: Int64) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: 2, leader: "wait") { _, exit in
+            log.add(exit)
+            loop.stop()
+        }
+        loop.add(family.child)
+        #expect(family.child.end(within: .seconds(seconds)))
+        waitForEnd(of: family.child.process)
+        if seconds == 1000 {
+            for _ in 0..<2 { family.letGo() }
+            waitForOthers(ofGroup: family.child.process)
+        }
+        #expect(loop.run(mode: .default, until: .distantFuture) == .stopped)
+        let time = Loop.Instant(nanoseconds: 0).duration(to: clock.now)
+        #expect(log.entries.count == 1 && time == .seconds(seconds == 1000 ? 0 : seconds))
+        #expect(family.talking.text == "" && !isChild(family.child.process))
+    }
+
+    @Test("A child that waits for its group moves to another loop, and reports its exit there")
+    func movesMeanwhile() throws {
+        let (loops, log) = ([Loop.inVirtualTime().0, Loop.inVirtualTime().0], Log<String>())
+        let family = try Family(of: 1, leader: "wait") { _, exit in
+            log.add(Loop.current === loops[1] ? "there" : "here")
+        }
+        loops[0].add(family.child)
+        #expect(family.child.end(within: .seconds(1000)))
+        waitForEnd(of: family.child.process)
+        #expect(loops[0].run(mode: .default, for: .seconds(1)) == .timedOut)
+        loops[0].remove(family.child)
+        loops[1].add(family.child)
+        #expect(loops[1].run(mode: .default, for: .seconds(2000)) == .finished)
+        #expect(log.entries == ["there"] && !isChild(family.child.process))
+        loops[0].end()
+    }
+
+    @Test("Nothing of a group outlives a child that ends by itself, if that is asked for", arguments: [0, 7])
+    func endOthers(_ seconds: Int64) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: 2, leader: "exit 3") { child, exit in
+            #expect(!child.endOthers(within: .zero))
+            log.add(exit)
+        }
+        #expect(family.child.endOthers(within: .seconds(99)) && family.child.endOthers(within: .seconds(seconds)))
+        loop.add(family.child)
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished)
+        #expect(log.entries == [.exited(3)] && clock.now == Loop.Instant(nanoseconds: 0) + .seconds(seconds))
+        #expect(family.talking.text == "" && !isChild(family.child.process))
+
+        // Without others nothing happens.
+        let alone = try Child("true") { _, exit in log.add(exit) }
+        alone.endOthers(within: .seconds(7))
+        loop.add(alone)
+        waitForEnd(of: alone.process)
+        #expect(loop.run(mode: .default, until: .distantFuture) == .finished && log.entries.last == .exited(0))
+        #expect(clock.now == Loop.Instant(nanoseconds: 0) + .seconds(seconds))
+    }
+
     // MARK: A child that ends by itself
 
     @Test("Others go on after the child, which is reaped")

@@ -144,44 +144,135 @@ import Testing
         #expect(log.entries.last == "over: ended by the program" && log.entries.count == 7)
     }
 
-    @Test("It is over when nothing in the child's group is left", arguments: [false, true])
-    func isOverAfterTheGroup(isKilled: Bool) throws {
-        let worker = try LoopThread()
-        let (input, output) = (Ends.blockingPipe(), Ends.blockingPipe())
-        let log = Log<String>()
-        let isReady = Gate()
-        let isOver = Gate()
-        // The shell leaves another one in its group, which ignores SIGTERM and ends with its input.
-        let supervised = Supervised(on: worker.loop) {
-            let script = "exec 3<&0; (trap '' TERM; echo ready; read line <&3) & wait"
+    /// A shell that leaves another one in its group, which ignores SIGTERM and ends with its input.
+    private struct Shell {
+        let input = Ends.blockingPipe()
+        let output = Ends.blockingPipe()
+
+        /// - Parameter leader: What the shell does then.
+        func start(leader: String) throws -> Loop.ChildProcess {
+            let script = "exec 3<&0; (trap '' TERM; echo ready; read line <&3) & \(leader)"
             return try Child(
                 "sh", ["-c", script], input: .descriptor(input.reader), output: .descriptor(output.writer))
         }
+
+        func waitUntilReady() {
+            var text = ""
+            while text != "ready\n" { text += output.take(1) ?? "" }
+        }
+    }
+
+    @Test("It is over when nothing in the child's group is left", arguments: [false, true])
+    func isOverAfterTheGroup(isKilled: Bool) throws {
+        let worker = try LoopThread()
+        let (shell, log) = (Shell(), Log<String>())
+        let (isReady, isOver) = (Gate(), Gate())
+        let supervised = Supervised(on: worker.loop) { try shell.start(leader: "wait") }
         supervised.start { supervised, event in
             log.add(String(Self.describe(event).prefix { $0 != " " }))
             switch event {
             case .started:
-                var text = ""
-                while text != "ready\n" { text += output.take(1) ?? "" }
+                shell.waitUntilReady()
                 isReady.open()
-            case .ended:
-                #expect(supervised.child == nil && supervised.description.contains("others in the group"))
-                guard isKilled else { return input.closeWriter() }
-                worker.perform {
-                    supervised.end(within: .zero)
-                    log.add("asked")
-                }
-            default: isOver.open()
+            case .over: isOver.open()
+            default: break
             }
         }
         isReady.wait()
         #expect(supervised.end(within: .seconds(1000)))
+        if isKilled { supervised.end(within: .zero) } else { shell.input.closeWriter() }
         isOver.wait()
-        #expect(log.entries == ["started", "ended"] + (isKilled ? ["asked"] : []) + ["over:"])
+        #expect(log.entries == ["started", "ended", "over:"])
         // Nobody has the end of the pipe any more.
-        output.hangUp()
+        shell.output.hangUp()
         worker.stop()
         worker.join()
+    }
+
+    @Test("What a child leaves is ended before the next one starts, unless it is left alone", arguments: [7, nil])
+    func others(_ grace: Int64?) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (shell, log) = (Shell(), Log<String>())
+        let supervised = Supervised(
+            on: loop, backoff: .init(from: .seconds(1)), quickEndLimit: 2, othersGrace: grace.map { .seconds($0) }
+        ) { try shell.start(leader: "exit 3") }
+        supervised.start { supervised, event in
+            if case .started(let child) = event {
+                shell.waitUntilReady()
+                waitForEnd(of: child.process)
+            }
+            log.add("\(clock.now.nanoseconds / 1_000_000_000): \(String(Self.describe(event).prefix { $0 != "," }))")
+        }
+        loop.run()
+        let wait = grace ?? 0
+        #expect(
+            log.entries == [
+                "0: started", "\(wait): exited with 3", "\(wait + 1): started", "\(2 * wait + 1): exited with 3",
+                "\(2 * wait + 1): over: too many quick ends in a row",
+            ])
+        if grace == nil { shell.input.closeWriter() }
+        shell.output.hangUp()
+    }
+
+    @Test("At a success the program may end what the child has left")
+    func othersAfterSuccess() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (shell, log) = (Shell(), Log<String>())
+        let last = LoopBound<Loop.ChildProcess?>(nil, on: loop)
+        let supervised = Supervised(on: loop, othersGrace: nil) { try shell.start(leader: "exit 0") }
+        supervised.start { supervised, event in
+            log.add("\(clock.now.nanoseconds / 1_000_000_000): \(String(Self.describe(event).prefix { $0 != "," }))")
+            switch event {
+            case .started(let child):
+                last.value = child
+                shell.waitUntilReady()
+                waitForEnd(of: child.process)
+            case .ended:
+                last.value?.end(within: .seconds(5))
+                #expect(supervised.child == nil && supervised.description.contains("others in the group"))
+            default: last.value = nil
+            }
+        }
+        loop.run()
+        #expect(
+            log.entries
+                == ["0: started", "0: exited with 0", "5: over: exited with 0, which is final"].map {
+                    String($0.prefix { $0 != "," })
+                })
+        shell.output.hangUp()
+    }
+
+    @Test("A restart on purpose is neither quick nor final", arguments: ["running", "pausing"])
+    func restart(_ state: String) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (log, starts) = (Log<String>(), Count())
+        let supervised = Supervised(
+            on: loop, backoff: .init(from: .seconds(10)), settlingTime: .seconds(1000), quickEndLimit: 2
+        ) { try Child(state == "running" && starts.value < 3 ? "sleep" : "false", ["1000"]) }
+        #expect(!supervised.restart(within: .zero))
+        supervised.start { supervised, event in
+            log.add("\(clock.now.nanoseconds / 1_000_000_000): \(Self.describe(event))")
+            switch event {
+            case .started(let child):
+                let isRestarted = state == "running" && starts.up() <= 3
+                if isRestarted { #expect(supervised.restart(within: .seconds(1)) && supervised.restart(within: .zero)) }
+                waitForEnd(of: child.process)
+            case .ended(_, .some): if state == "pausing" { #expect(supervised.restart(within: .zero)) }
+            default: break
+            }
+        }
+        loop.run()
+        let restarted = "0: killed by SIGKILL (9), restarts after 0.0 seconds"
+        #expect(
+            log.entries.filter { !$0.hasSuffix(": started") }.map { $0.contains("restarts after 0.0") ? restarted : $0 }
+                == (state == "running" ? [restarted, restarted, restarted] : []) + [
+                    "0: exited with 1, restarts after 10.0 seconds",
+                    state == "running"
+                        ? "10: exited with 1, is not restarted" : "0: exited with 1, is not restarted",
+                    state == "running"
+                        ? "10: over: too many quick ends in a row" : "0: over: too many quick ends in a row",
+                ])
+        #expect(!supervised.restart(within: .zero))
     }
 
     @Test("Another thread may end it at any moment", arguments: 0..<20)

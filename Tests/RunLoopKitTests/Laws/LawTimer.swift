@@ -35,8 +35,8 @@ extension LawItem {
 
     // MARK: When it is due
 
-    /// It joins a mode of the loop. A delay counts from the first time. One on the wall clock keeps the time, even if the
-    /// clock is set, if the delay is longer than the interval.
+    /// It joins a mode of the loop. A delay counts from the first time. On the wall clock, which may be set, only one
+    /// that is longer than the interval gives a time.
     func becomeDue(in loop: LawLoop) {
         guard let timer = item as? Loop.Timer, timer.nextFireTime == nil, touches == 0, !loop.isReal else { return }
         if kind != .wallClockTimer || isOnGrid && delay > interval { due = loop.loop!.now(timer.timeBase) + delay }
