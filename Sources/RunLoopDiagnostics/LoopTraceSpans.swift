@@ -28,8 +28,8 @@ extension LoopTrace {
         public let depth: Int
         /// Whether it had not ended at ``end``. Its times are those until then.
         public internal(set) var isOpen = true
-        /// The time in it that was not in a span inside it, nor in a rest of its hosted loop: a handler may run the
-        /// host, which works or sleeps. All of it for a wait.
+        /// The time in it that was not in a span inside it, nor in a rest of a hosted loop: a handler may run the host,
+        /// which works or sleeps. The rest ends with the handler, at the latest. All of it for a wait.
         public internal(set) var ownTime: Duration = .zero
         /// How much later than scheduled a timer fired, on the timer's clock; zero for everything else.
         public let lateness: Duration
@@ -124,8 +124,8 @@ struct SpanBuilder {
     private var wakers: [Int?]
     /// Until when each loop sleeps at the latest.
     private var deadlines: [Loop.Instant?]
-    /// The rest of each loop, if it is in one, while a handler on its thread runs the host: that handler's span.
-    private var rests: [Rest?]
+    /// The rests of hosted loops, by the span of the handler that runs the host.
+    private var rests: [Int: Rest] = [:]
     /// When each loop came to rest, until it waits, or the rest is over.
     private var restStarts: [Loop.Instant?]
     /// The last wait of each loop, until it is known what ended it.
@@ -133,12 +133,12 @@ struct SpanBuilder {
     /// The loops that were detached and may have open spans, the first to be detached last.
     private var detached: [(loop: Int, time: Loop.Instant)]
 
-    /// Between two passes of a hosted loop, the host works or sleeps.
+    /// Between two passes of a hosted loop, the host works or sleeps. A handler may run the host of several loops.
     private struct Rest {
         let start: Loop.Instant
-        let span: Int
         /// That of the span at the start. Observers of the rest have spans of their own in it.
         let ownTime: Duration
+        var loops: Set<Int> = []
     }
 
     init(
@@ -152,7 +152,6 @@ struct SpanBuilder {
         wakers = Array(repeating: nil, count: loopCount)
         deadlines = Array(repeating: nil, count: loopCount)
         unexplained = Array(repeating: nil, count: loopCount)
-        rests = Array(repeating: nil, count: loopCount)
         restStarts = Array(repeating: nil, count: loopCount)
         detached = detachments.enumerated().compactMap { loop, time in time.map { (loop, $0) } }
             .sorted { $0.time > $1.time }
@@ -229,13 +228,22 @@ struct SpanBuilder {
 
     /// The loop comes to rest. In a run it waits, in a span of its own.
     private mutating func beginRest(of loop: Int, _ event: LoopTrace.Event) {
+        // The end of the one before may be lost.
+        endRest(of: loop, at: event.time)
         guard let index = open[event.thread].last, spans[index].handler != nil else { return }
-        rests[loop] = Rest(start: event.time, span: index, ownTime: spans[index].ownTime)
+        rests[index, default: Rest(start: event.time, ownTime: spans[index].ownTime)].loops.insert(loop)
     }
 
     private mutating func endRest(of loop: Int, at time: Loop.Instant) {
-        guard let rest = rests[loop].take() else { return }
-        spans[rest.span].ownTime = rest.ownTime - rest.start.duration(to: time)
+        guard let index = rests.first(where: { $0.value.loops.contains(loop) })?.key else { return }
+        rests[index]!.loops.remove(loop)
+        if rests[index]!.loops.isEmpty { endRest(in: index, at: time) }
+    }
+
+    /// The rest of all loops that a handler serves.
+    private mutating func endRest(in index: Int, at time: Loop.Instant) {
+        guard let rest = rests.removeValue(forKey: index) else { return }
+        spans[index].ownTime = rest.ownTime - rest.start.duration(to: time)
     }
 
     private mutating func explain(_ loop: Int, _ reason: String) {
@@ -282,6 +290,7 @@ struct SpanBuilder {
     private mutating func endDetached(before time: Loop.Instant?) {
         while let last = detached.last, time.map({ last.time < $0 }) ?? true {
             detached.removeLast()
+            endRest(of: last.loop, at: last.time)
             for thread in open.indices {
                 while open[thread].contains(where: { spans[$0].loop == last.loop }) {
                     close(open[thread].last!, on: thread, at: last.time, isOpen: true)
@@ -293,8 +302,7 @@ struct SpanBuilder {
     private mutating func close(_ index: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {
         open[thread].removeLast()
         // A handler may return before the next pass of its host ends the rest.
-        let loop = spans[index].loop
-        if rests[loop]?.span == index { endRest(of: loop, at: time) }
+        endRest(in: index, at: time)
         spans[index].end = time
         spans[index].isOpen = isOpen
         spans[index].ownTime += spans[index].duration

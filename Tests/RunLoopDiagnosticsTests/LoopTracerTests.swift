@@ -123,6 +123,40 @@ import Testing
         #expect(spans[1...].allSatisfy { $0.ownTime == .milliseconds(2) && !"\($0)".contains("own") })
     }
 
+    @Test("A guest's rest in a handler of its host ends with the handler or a detach", arguments: 1...2)
+    func guests(_ count: Int) throws {
+        let (host, guests) = (Loop.inVirtualTime().0, (0..<count).map { _ in Loop.inVirtualTime().0 })
+        let clock = VirtualClock(.manual)
+        let tracer = LoopTracer(clock: clock)
+        for guest in guests { _ = try guest.hosting.begin() }
+        // Later: a guest's run around the host's handlers would end them with it.
+        for loop in [host] + guests { tracer.attach(to: loop) }
+        func call(_ body: @escaping @Sendable () -> Void) {
+            host.perform(label: "server", body)
+            host.run(mode: .default, for: .zero)
+            clock.advance(by: .milliseconds(100))
+        }
+        let serve: @Sendable () -> Void = {
+            for guest in guests {
+                while guest.hosting.pass() == .more {}
+                clock.advance(by: .milliseconds(10))
+            }
+        }
+        for _ in 1...2 {
+            call {
+                clock.advance(by: .milliseconds(1))
+                serve()
+            }
+        }
+        call {
+            serve()
+            for guest in guests { tracer.detach(from: guest) }
+            clock.advance(by: .milliseconds(2))
+        }
+        let ownTimes = callouts(tracer.snapshot(), .block).map(\.ownTime)
+        #expect(ownTimes == [.milliseconds(1), .milliseconds(1), .milliseconds(2)])
+    }
+
     /// Takes virtual time: a run nested in the handler, in a mode with nothing but a timer.
     private static func work(on loop: Loop, _ duration: Duration) {
         loop.add(Loop.Timer(after: duration) { _ in }, in: "work")
