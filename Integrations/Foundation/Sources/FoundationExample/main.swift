@@ -135,6 +135,17 @@ let wanted: Set<String> = [
     print(bridge.run(until: .distantPast), bridge.run(until: Date() + 0.001))
 }
 
+/// The same, and the handler runs the bridge, too, before it returns.
+@MainActor func showStopAndRun() {
+    addTimer(0.001) {
+        Thread.detachNewThread { Loop.main.stop() }
+        CFRunLoopRun()
+        print(bridge.run(until: Date() + 0.001))
+    }
+    bridge.run()
+    print("the run ended")
+}
+
 /// A handler that ends the bridge, which then begins again.
 @MainActor func showEnd() throws {
     addLoopTimer { bridge.end() }
@@ -181,6 +192,7 @@ let wanted: Set<String> = [
 
 switch CommandLine.arguments.last {
 case "stop": showStop()
+case "stop-and-run": showStopAndRun()
 case "end": try showEnd()
 case "idle": showIdleness()
 case let runner:

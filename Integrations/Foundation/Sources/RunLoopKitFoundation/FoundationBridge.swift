@@ -100,11 +100,11 @@ public import RunLoopKit
 
     private func run(for seconds: TimeInterval) -> Loop.RunResult {
         guard isActive else { fatalError("RunLoopKitFoundation: FoundationBridge.run was called after end().") }
-        let outer = depthOfRun
-        depthOfRun = depth + 1
+        // A stop that has come before is meant for the outer run.
+        let (outer, isOuterStopping) = (depthOfRun, isStopping)
+        (depthOfRun, isStopping) = (depth + 1, false)
         defer {
-            depthOfRun = outer
-            isStopping = false
+            (depthOfRun, isStopping) = (outer, isOuterStopping)
             if !isActive { if outer == 0 { invalidateObserver() } else { isStopping = true } }
         }
         // CF takes what is longer than 16 years as forever.

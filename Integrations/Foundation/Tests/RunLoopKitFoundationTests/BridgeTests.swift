@@ -27,6 +27,13 @@ import Testing
         #expect(program.status == 0)
     }
 
+    @Test("A stop of the bridge's run does not end one that its handler begins afterwards")
+    func stopAndRun() throws {
+        let program = try Program.run("FoundationExample", ["stop-and-run"])
+        #expect(program.lines == ["timedOut", "the run ended"], "\(program.errors)")
+        #expect(program.status == 0)
+    }
+
     @Test("The end of a bridge ends its run, and another one may begin")
     func end() throws {
         let program = try Program.run("FoundationExample", ["end"])
