@@ -5,6 +5,11 @@ import Synchronization
 final class ActivityRecorder: Sendable {
     typealias Phase = LoopRecorder.Phase
 
+    private static let lastWatch = Atomic<UInt64>(0)
+
+    /// The number of the watch that began with this recorder. Relaxed: it only has to be different from all others.
+    private let watch: UInt64
+
     let passes = HistogramRecorder()
     let lateness = HistogramRecorder()
 
@@ -20,7 +25,10 @@ final class ActivityRecorder: Sendable {
     private let accountedUntil: Atomic<Int64>
     private static let busy = Int64.min
 
-    init(at time: Int64) { accountedUntil = Atomic(time) }
+    init(at time: Int64) {
+        watch = ActivityRecorder.lastWatch.add(1, ordering: .relaxed).newValue
+        accountedUntil = Atomic(time)
+    }
 
     // MARK: On the loop's thread
 
@@ -66,7 +74,7 @@ final class ActivityRecorder: Sendable {
         for _ in 0..<1000 where times == nil { times = self.times(at: time) }
         let (inHandlers, awake) = times ?? (inHandlers.load(ordering: .relaxed), running.load(ordering: .relaxed))
         return LoopMetrics(
-            timeInCallouts: .nanoseconds(inHandlers), timeAwake: .nanoseconds(max(awake, inHandlers)),
+            watch: watch, timeInCallouts: .nanoseconds(inHandlers), timeAwake: .nanoseconds(max(awake, inHandlers)),
             callouts: callouts.load(ordering: .relaxed), stalls: stalls.load(ordering: .relaxed),
             passes: passes.snapshot, timerLateness: lateness.snapshot, waiting: waiting)
     }

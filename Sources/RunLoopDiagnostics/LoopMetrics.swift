@@ -8,6 +8,9 @@ import RunLoopKit
 ///
 /// How often the loop slept, was woken and armed its timer is in `Loop.counters`, which need no monitor.
 public struct LoopMetrics: Equatable, Sendable, CustomStringConvertible {
+    /// The watch whose sums these are: a number for each time that a monitor began to watch a loop.
+    let watch: UInt64
+
     /// Time in handlers, up to the moment of the snapshot if one is active. A handler that runs the loop nested counts
     /// without that run, whose own handlers count.
     public let timeInCallouts: Duration
@@ -66,10 +69,15 @@ extension LoopMetrics {
     /// last = now
     /// ```
     ///
+    /// If the monitor has begun to watch the loop anew in between, what it has done since then: this whole snapshot. So
+    /// nothing is ever negative.
+    ///
     /// What waits is that of this snapshot. See ``DurationHistogram/since(_:)`` for the longest durations.
     public func since(_ earlier: LoopMetrics) -> LoopMetrics {
-        LoopMetrics(
-            timeInCallouts: timeInCallouts - earlier.timeInCallouts, timeAwake: timeAwake - earlier.timeAwake,
+        guard watch == earlier.watch else { return self }
+        return LoopMetrics(
+            watch: watch, timeInCallouts: timeInCallouts - earlier.timeInCallouts,
+            timeAwake: timeAwake - earlier.timeAwake,
             callouts: callouts - earlier.callouts, stalls: stalls - earlier.stalls,
             passes: passes.since(earlier.passes),
             timerLateness: timerLateness.since(earlier.timerLateness), waiting: waiting)

@@ -135,6 +135,24 @@ import Testing
         #expect(scene.metrics.since(scene.metrics).timerLateness.maximum == .zero)
     }
 
+    @Test("The difference to a snapshot of a watch that has ended is all of the present watch")
+    func sinceAnotherWatch() throws {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        func metrics(after count: Int) throws -> LoopMetrics {
+            for _ in 0..<count { loop.perform {} }
+            loop.run(mode: .default, for: .zero)
+            return try #require(scene.watcher.metrics(of: loop))
+        }
+        scene.watch(loop)
+        let before = try metrics(after: 3)
+        scene.watcher.unwatch(loop)
+        scene.watch(loop)
+        let after = try metrics(after: 2)
+        #expect(after.since(before) == after && after.callouts == 2)
+        #expect(try metrics(after: 4).since(after).callouts == 4)
+    }
+
     @Test("The lateness of timers is measured")
     func lateness() throws {
         let scene = StallScene()

@@ -39,7 +39,8 @@ public final class LoopMeter: Sendable {
     private let lateness, passLengths: [Gauge]
     private let blocks, jobs, sources, timers: Gauge
 
-    /// Makes a meter. The first report covers the time since the monitor began to watch the loop.
+    /// Makes a meter. The first report covers the time since the monitor began to watch the loop. So does the first one
+    /// after the monitor has stopped to watch the loop, and begun anew.
     ///
     /// - Parameters:
     ///   - loop: Watched by the monitor from now on, if it is not already.

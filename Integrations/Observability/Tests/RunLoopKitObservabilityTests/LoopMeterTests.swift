@@ -44,4 +44,23 @@ import Testing
         meter.report()
         #expect(try metrics.expectCounter("runloop.callouts", [("loop", "worker")]).values.isEmpty)
     }
+
+    /// Backends trap on a counter that is to go down.
+    @Test("A loop that the monitor watches anew is reported from then on")
+    func watchedAnew() throws {
+        let metrics = TestMetrics()
+        let thread = try LoopThread(name: "measured")
+        let monitor = try StallMonitor(signal: nil)
+        let meter = LoopMeter(thread.loop, name: "worker", of: monitor, factory: metrics)
+        for _ in 1...3 { try thread.performAndWait {} }
+        try thread.performAndWait { meter.report() }
+        // In no handler, whose end would count.
+        monitor.unwatch(thread.loop)
+        monitor.watch(thread.loop, name: "worker")
+        try thread.performAndWait {}
+        try thread.performAndWait { meter.report() }
+        let own = [("loop", "worker")]
+        #expect(try metrics.expectCounter("runloop.callouts", own).values == [3, 1])
+        #expect(try metrics.expectCounter("runloop.passes", own).values.allSatisfy { $0 >= 0 })
+    }
 }
