@@ -388,6 +388,7 @@ extern unsigned long clinux_frame_address(void *frame, int *is_exact) __asm__("_
 // | requested | idle | the requesting thread, which gives up: a late signal finds no request |
 // | taking | abandoned | the same, while the handler writes |
 // | abandoned | idle | the handler |
+// | any | idle | a forked child, which has none of its parent's other threads |
 enum { CLINUX_BACKTRACE_CAPACITY = 128 };
 enum {
     CLINUX_BACKTRACE_IDLE, CLINUX_BACKTRACE_CLAIMED, CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_TAKING,
@@ -494,6 +495,11 @@ static inline void clinux_end_backtrace(void) {
     while (!clinux_change_backtrace(CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_IDLE)
            && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKING, CLINUX_BACKTRACE_ABANDONED)
            && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKEN, CLINUX_BACKTRACE_IDLE)) {}
+}
+
+// Called in every forked child: the thread whose request was under way does not exist in it. Relaxed: no other does.
+static inline void clinux_leave_backtrace_to_parent(void) {
+    __atomic_store_n(&clinux_shared_backtrace()->state, CLINUX_BACKTRACE_IDLE, __ATOMIC_RELAXED);
 }
 
 // What the loader has mapped. <link.h> hides these, and the type of their argument.

@@ -123,6 +123,12 @@ import Testing
             ])
     }
 
+    @Test("A child forked while its parent requests a backtrace gets those that it requests")
+    func childRequestsBacktrace() throws {
+        #expect(
+            try fork("backtrace").child == ["child: has answered true", "child ended", "parent: has answered true"])
+    }
+
     /// The limit is for a child that hangs; one that does not ends within milliseconds on any machine.
     @Test(
         "A child of a busy parent finds no lock of the library held",

@@ -53,6 +53,7 @@ struct ProcessMark: Equatable, Sendable {
             if !System.forksOnInitialThread { ProcessMark.hasLostFirstThread.store(true, ordering: .relaxed) }
             ProcessMark.currentGeneration.add(1, ordering: .relaxed)
             SignalEntry.leaveToParent()
+            System.leaveBacktraceToParent()
         }
         // Release: who finds it set is counted.
         countsForks.store(true, ordering: .releasing)

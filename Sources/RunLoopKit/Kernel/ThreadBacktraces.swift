@@ -35,6 +35,9 @@ extension System {
     /// The kernel's number of the calling thread.
     package static var kernelThreadNumber: Int32 { clinux_thread_id() }
 
+    /// In a forked child: no request of its parent's is under way.
+    static func leaveBacktraceToParent() { clinux_leave_backtrace_to_parent() }
+
     /// The addresses in the frames of a thread, innermost first, and the monotonic time when the signal found it there.
     package struct Sample: Sendable {
         package let time: Int64

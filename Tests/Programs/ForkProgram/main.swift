@@ -345,6 +345,7 @@ case "keyed", "awaited":
     _ = read(begins.reader, &byte, 1)
     forking.drainAndWait()
 case "first": break
+case "backtrace": try BacktraceRequest.makeChild()
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))
     forkChild(children[choice]!)
