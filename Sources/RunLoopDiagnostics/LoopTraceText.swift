@@ -102,9 +102,10 @@ extension LoopTrace {
     }
 }
 
-/// Follows the events of a trace with its spans.
+/// Follows the events of a trace with its spans, as `SpanBuilder` does.
 private struct EventWalk {
     let trace: LoopTrace
+    /// The spans that are open on each thread, innermost last.
     private var open: [[Int]]
     private var next = 0
 
@@ -116,18 +117,34 @@ private struct EventWalk {
     /// How deep an event is in spans, and what it was.
     mutating func describe(_ event: LoopTrace.Event) -> (depth: Int, what: String) {
         let text = trace.describe(event)
+        removeDetached(on: event.thread, before: event.time)
         switch event.kind {
         case .reached(.entry, _), .willCall, .willWait:
-            let depth = open[event.thread].count
             open[event.thread].append(next)
             next += 1
-            return (depth, cause(of: next - 1).map { "\(text), caused by \($0)" } ?? text)
+            return (trace.spans[next - 1].depth, cause(of: next - 1).map { "\(text), caused by \($0)" } ?? text)
         case .reached(.exit, _), .didCall, .didWait:
-            guard let span = open[event.thread].popLast().map({ trace.spans[$0] }) else { return (0, text) }
+            guard let span = removeSpan(endedBy: event) else { return (open[event.thread].count, text) }
             return (span.depth, "\(text)\(end(of: span))")
         default:
             return (open[event.thread].count, text)
         }
+    }
+
+    /// Removes the spans that a detach has ended, which is no event.
+    private mutating func removeDetached(on thread: Int, before time: Loop.Instant) {
+        let first = open[thread].firstIndex { trace.spans[$0].isOpen && trace.spans[$0].end < time }
+        if let first { open[thread].removeSubrange(first...) }
+    }
+
+    /// Removes the span that an event ends, and those inside it. Nil if its beginning is lost.
+    private mutating func removeSpan(endedBy event: LoopTrace.Event) -> LoopTrace.Span? {
+        let place = open[event.thread].lastIndex {
+            trace.spans[$0].loop == event.loop && trace.spans[$0].isEnded(by: event)
+        }
+        guard let place else { return nil }
+        defer { open[event.thread].removeSubrange(place...) }
+        return trace.spans[open[event.thread][place]]
     }
 
     private func cause(of span: Int) -> String? {
@@ -144,6 +161,16 @@ private struct EventWalk {
             case let count: "; left its descriptor ready, \(count) calls in a row"
             }
         return " after \(span.duration.inWords)\(waste)"
+    }
+}
+
+extension LoopTrace.Span {
+    /// Whether an event of its loop is the end of such a span.
+    fileprivate func isEnded(by event: LoopTrace.Event) -> Bool {
+        switch (kind, event.kind) {
+        case (.run, .reached(.exit, _)), (.callout, .didCall), (.wait, .didWait): true
+        default: false
+        }
     }
 }
 

@@ -110,6 +110,55 @@ import Testing
         }
     }
 
+    /// The depths of the text's lines that contain a string.
+    private func depths(of what: String, in trace: LoopTrace) -> [Int] {
+        trace.text.split(separator: "\n").filter { $0.contains(what) }.map {
+            $0.components(separatedBy: "| ").count - 1
+        }
+    }
+
+    @Test("A detach in a handler ends the indentation of its lines")
+    func indentationAfterDetach() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let tracer = LoopTracer(clock: clock)
+        for _ in 1...3 {
+            tracer.attach(to: loop)
+            loop.perform(label: "long") {
+                clock.advance(by: .milliseconds(1))
+                tracer.detach()
+            }
+            loop.run(mode: .default, for: .zero)
+            clock.advance(by: .milliseconds(1))
+        }
+        tracer.attach(to: loop)
+        loop.perform(label: "short") {}
+        loop.run(mode: .default, for: .zero)
+        let trace = tracer.snapshot()
+        #expect(depths(of: "calls block \"long\"", in: trace) == [1, 1, 1])
+        #expect(depths(of: "posts block", in: trace) == [0, 0, 0, 0])
+        #expect(depths(of: "calls block \"short\"", in: trace) == [1])
+        #expect(depths(of: "exit in default", in: trace) == [0])
+    }
+
+    /// Another tracer makes the loop report the end of the handler, whose beginning this tracer has not seen.
+    @Test("An end without a beginning ends no other loop's indentation")
+    func indentationAfterUnknownEnd() {
+        let (outer, inner) = (Loop.inVirtualTime().0, Loop.inVirtualTime().0)
+        let (tracer, other) = (LoopTracer(), LoopTracer())
+        tracer.attach(to: outer)
+        other.attach(to: inner)
+        inner.perform { tracer.attach(to: inner) }
+        outer.perform(label: "around") {
+            inner.run(mode: .default, for: .zero)
+            outer.perform(label: "later") {}
+        }
+        outer.run(mode: .default, for: .zero)
+        let trace = tracer.snapshot()
+        #expect(trace.loops.count == 2)
+        #expect(depths(of: "posts block \"later\"", in: trace) == [2])
+        #expect(depths(of: "calls block", in: trace) == [1, 1])
+    }
+
     @Test("The page needs nothing else")
     func selfContained() throws {
         let page = try makeTrace().html
