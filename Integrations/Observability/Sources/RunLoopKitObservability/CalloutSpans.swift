@@ -64,8 +64,9 @@ public final class CalloutSpans: Sendable {
     /// Exports the callouts since the export before. A callout that has not ended has a span that begins now and ends
     /// with a later export.
     public func export() {
-        let trace = recorder.snapshot()
         exported.withLock { exported in
+            // Under the lock, so that of two concurrent exports the later one has the later trace.
+            let trace = recorder.snapshot()
             var export = Export(trace: trace, known: exported)
             for (index, span) in trace.spans.enumerated() {
                 guard let handler = span.handler else { continue }

@@ -81,4 +81,28 @@ import Tracing
         spans.export()
         #expect(tracer.finishedSpans.map(\.operationName) == ["timer \"tick\""])
     }
+
+    @Test("Exports of several threads at once make one span of each callout, and end it")
+    func concurrentExports() throws {
+        let threads = try (1...4).map { try LoopThread(name: "exporter \($0)") }
+        let recorder = LoopTracer()
+        for thread in threads { recorder.attach(to: thread.loop) }
+        let tracer = InMemoryTracer()
+        let spans = CalloutSpans(of: recorder, to: tracer)
+        for thread in threads {
+            for number in 1...40 {
+                thread.perform(label: "\(thread.name), \(number)") { spans.export() }
+            }
+        }
+        for thread in threads {
+            // The second ends once the first has, which may be later than the call that waits for it returns.
+            for _ in 1...2 { try thread.performAndWait(label: "last of \(thread.name)") {} }
+        }
+        recorder.detach()
+        spans.export()
+        spans.export()
+        let ended = tracer.finishedSpans.map(\.operationName).filter { !$0.contains("last of") }
+        #expect(ended.count == 160 && Set(ended).count == 160)
+        #expect(tracer.activeSpans.allSatisfy { $0.operationName.contains("last of") })
+    }
 }
