@@ -77,6 +77,9 @@ public final class LoopTracer: @unchecked Sendable {
     /// The number of events that the tracer holds.
     public var capacity: Int { recorder.ring.capacity }
 
+    /// The time on the tracer's clock, which events and spans have.
+    public var now: Loop.Instant { Loop.Instant(nanoseconds: recorder.now) }
+
     /// Begins to record what a loop does, from its next event on. Does nothing if the tracer is attached to it.
     ///
     /// - Parameters:

@@ -22,6 +22,10 @@ public import Tracing
 ///
 /// Export more often than the recorder's ring fills: a callout that was overwritten has no span. Any thread may call
 /// everything here.
+///
+/// The wall clock is read once, when the exporter is made; from then on times are those of the recorder's clock. So a
+/// wall clock that is set later moves no span. But CLOCK_MONOTONIC stands still while the machine is suspended: spans
+/// after that are too early by its length, until the program makes a new exporter.
 public final class CalloutSpans: Sendable {
     /// What identifies a callout in all traces of a recorder. Those of a loop in virtual time may begin at the same
     /// time; they are numbered.
@@ -41,7 +45,7 @@ public final class CalloutSpans: Sendable {
     private let recorder: LoopTracer
     private let tracer: any Tracer
     private let isIncluded: @Sendable (LoopTrace.Handler) -> Bool
-    /// From nanoseconds on the recorder's clock to those since 1970.
+    /// From nanoseconds on the recorder's clock to those since 1970, as of when the exporter was made.
     private let offset: Int64
     private let exported = Mutex<[Key: Exported]>([:])
 
@@ -58,7 +62,7 @@ public final class CalloutSpans: Sendable {
         self.recorder = recorder
         self.tracer = tracer
         self.isIncluded = isIncluded
-        offset = Int64(DefaultTracerClock.now.nanosecondsSinceEpoch) - recorder.snapshot().end.nanoseconds
+        offset = Int64(DefaultTracerClock.now.nanosecondsSinceEpoch) - recorder.now.nanoseconds
     }
 
     /// Exports the callouts since the export before. A callout that has not ended has a span that begins now and ends

@@ -105,4 +105,22 @@ import Tracing
         #expect(ended.count == 160 && Set(ended).count == 160)
         #expect(tracer.activeSpans.allSatisfy { $0.operationName.contains("last of") })
     }
+
+    /// The times may differ by a minute, not by an hour.
+    @Test("Spans of a recorder that was detached before have the times of their callouts")
+    func detachedRecorder() throws {
+        let clock = VirtualClock(.manual)
+        let loop = Loop(clock: clock)
+        let recorder = LoopTracer(clock: clock)
+        recorder.attach(to: loop)
+        loop.perform {}
+        loop.run(mode: .default, for: .zero)
+        recorder.detach()
+        clock.advance(by: .seconds(3600))
+        let tracer = InMemoryTracer()
+        CalloutSpans(of: recorder, to: tracer).export()
+        let start = try #require(tracer.finishedSpans.first).startInstant.nanosecondsSinceEpoch
+        let age = Int64(DefaultTracerClock.now.nanosecondsSinceEpoch) - Int64(start)
+        #expect(abs(age - 3_600_000_000_000) < 60_000_000_000)
+    }
 }
