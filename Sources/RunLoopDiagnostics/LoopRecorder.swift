@@ -169,13 +169,13 @@ final class LoopRecorder: LoopMonitor, @unchecked Sendable {
         activity.countCallout()
         let time = now()
         endPeriod(at: time)
-        beginPeriod(at: time) { removeCallout() }
+        beginPeriod(at: time) { removeCallout(at: time) }
     }
 
-    func removeCallout() {
+    func removeCallout(at time: Int64) {
         callouts.removeLast()
         // A host made passes inside the handler, as no run that ends.
-        if callouts.count < run.depth { run = outerRuns.removeLast() }
+        if callouts.count < run.depth { endRun(at: time) }
     }
 
     @inline(never)

@@ -153,6 +153,25 @@ import Testing
         #expect(try metrics(after: 4).since(after).callouts == 4)
     }
 
+    @Test("A pass that a host makes in a handler counts, even the last one there")
+    func passInHandler() throws {
+        let scene = StallScene()
+        let (loop, _) = Loop.inVirtualTime()
+        scene.watch(loop)
+        _ = try loop.hosting.begin()
+        for count in 1...2 {
+            loop.perform {
+                scene.pass(3)
+                for _ in 1...count { loop.hosting.pass() }
+            }
+            while loop.hosting.pass() == .more {}
+        }
+        loop.hosting.end()
+        let passes = try #require(scene.watcher.metrics(of: loop)).passes
+        #expect(passes.count == loop.counters.passes && passes.count >= 5)
+        #expect(passes.maximum == .milliseconds(3))
+    }
+
     @Test("The lateness of timers is measured")
     func lateness() throws {
         let scene = StallScene()

@@ -115,7 +115,7 @@ import Testing
             time.value! += 150
             recorder.endPeriod(at: time.value!)
             if number == stalls { for _ in 1...3 { look() } }
-            recorder.beginPeriod(at: time.value!) { recorder.removeCallout() }
+            recorder.beginPeriod(at: time.value!) { recorder.removeCallout(at: time.value!) }
         }
         for _ in 1...3 { look() }
         #expect(reports.map(\.stage) == Array(repeating: .ended, count: min(stalls, 64)))
