@@ -82,6 +82,9 @@ public final class LoopTracer: @unchecked Sendable {
 
     /// Begins to record what a loop does, from its next event on. Does nothing if the tracer is attached to it.
     ///
+    /// A tracer can be attached 65,535 times in its life, to a loop that was detached, too; then this does nothing. A
+    /// program that attaches it to each of many loops makes a new tracer for each trace.
+    ///
     /// - Parameters:
     ///   - loop: Any loop, running or not.
     ///   - name: The loop's name in exports; nil for the name of its thread.
