@@ -7,8 +7,8 @@
 /// guard answer.isAllowed else { return print("come again after \(answer.retryAfter!)") }
 /// ```
 ///
-/// It treats each key as a ``Quota`` of its own would: five per second, with a burst of five, can be nine in the first
-/// second. ``Quota`` says how to allow never more than that.
+/// It treats each key as a ``Quota`` of its own would: five per ten seconds, with a burst of five, can be nine in the
+/// first ten. *Never more than that* is `KeyedQuota<String>(.atMost(5, inAny: .seconds(10)))`.
 ///
 /// - *Memory:* a key whose quota is full is forgotten during a later call, for whatever key. So it keeps about as many
 ///   keys as were used in the time in which an empty quota fills: a burst divided by the rate. A quota that is never
@@ -16,15 +16,18 @@
 /// - *Comparing keys* happens with a lock held: `==` and `hash(into:)` must not call the quota.
 public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible, @unchecked Sendable {
     private let settings: QuotaSettings
+    let rules: QuotaRules
     let clock: LoopTime
     private let lock = Lock(.limiter)
     // Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) private var buckets = Buckets()
+    @exclusivity(unchecked) private var tokensOfKeys = Tokens()
     /// The tasks that wait for a key, if any do.
     @exclusivity(unchecked) private var lines: [Key: QuotaLine] = [:]
-    var rules: TokenBucketRules { settings.rules }
 
-    private init(_ settings: QuotaSettings, _ clock: LoopTime) { (self.settings, self.clock) = (settings, clock) }
+    private init(_ settings: QuotaSettings, _ clock: LoopTime) {
+        (self.settings, self.clock) = (settings, clock)
+        rules = settings.rules
+    }
 
     /// Makes a quota that is full for every key. On any thread.
     /// ``Quota/init(_:per:burst:clock:)`` has the details of each parameter.
@@ -35,7 +38,7 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     ///   - burst: How many tokens the quota of a key holds. Nil, the default: `tokens`.
     ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
     public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, clock: VirtualClock? = nil) {
-        self.init(QuotaSettings(tokens, period, burst), clock.map { .virtual($0) } ?? .monotonic)
+        self.init(.bucket(BucketSettings(tokens, period, burst ?? tokens)), clock.map { .virtual($0) } ?? .monotonic)
     }
 
     /// Makes a quota that is full for every key, and counts on a loop's clock. It does not retain the loop, which need
@@ -47,16 +50,41 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     ///   - burst: How many tokens the quota of a key holds. Nil, the default: `tokens`.
     ///   - loop: The loop whose clock counts.
     public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, on loop: Loop) {
-        self.init(QuotaSettings(tokens, period, burst), loop.clock)
+        self.init(.bucket(BucketSettings(tokens, period, burst ?? tokens)), loop.clock)
+    }
+
+    /// Makes a quota that allows each key so many tokens in any period of each window, and is full. On any thread.
+    ///
+    /// ```swift
+    /// let calls = KeyedQuota<String>(.atMost(5, inAny: .seconds(1)), .atMost(100, inAny: .seconds(60)))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - window: The limit.
+    ///   - others: Further limits, which hold as well.
+    ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
+    public convenience init(_ window: Quota.Window, _ others: Quota.Window..., clock: VirtualClock? = nil) {
+        self.init(.windows([window] + others), clock.map { .virtual($0) } ?? .monotonic)
+    }
+
+    /// Makes a quota of windows that is full, and counts on a loop's clock. It does not retain the loop, which need not
+    /// run.
+    ///
+    /// - Parameters:
+    ///   - window: The limit.
+    ///   - others: Further limits, which hold as well.
+    ///   - loop: The loop whose clock counts.
+    public convenience init(_ window: Quota.Window, _ others: Quota.Window..., on loop: Loop) {
+        self.init(.windows([window] + others), loop.clock)
     }
 
     // MARK: Tokens
 
     /// Takes tokens of a key if there are enough, and otherwise none, as ``Quota/take(_:)`` does.
     public func take(_ cost: Int = 1, for key: Key) -> Quota.Answer {
-        change(key) { bucket, now in
-            let isAllowed = rules.take(cost, from: &bucket, at: now)
-            return Quota.Answer(isAllowed, cost, bucket, rules, at: now)
+        change(key) { tokens, now in
+            let isAllowed = rules.take(cost, from: &tokens, at: now)
+            return Quota.Answer(isAllowed, cost, tokens, rules, at: now)
         }
     }
 
@@ -64,9 +92,8 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     /// the key.
     public func check(_ cost: Int = 1, for key: Key) -> Quota.Answer {
         lock.withLock {
-            let (now, bucket) = (clock.nanoseconds, buckets[key])
-            var copy = bucket
-            return Quota.Answer(rules.take(cost, from: &copy, at: now), cost, bucket, rules, at: now)
+            let (now, tokens) = (clock.nanoseconds, tokensOfKeys[key])
+            return Quota.Answer(rules.allows(cost, of: tokens, at: now), cost, tokens, rules, at: now)
         }
     }
 
@@ -75,9 +102,9 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     /// - Returns: How long until the key owes nothing; zero if nothing is owed, and nil if that is never.
     @discardableResult
     public func reserve(_ cost: Int, for key: Key) -> Duration? {
-        change(key) { bucket, now in
-            rules.charge(cost, to: &bucket, at: now)
-            return rules.debt(of: bucket, at: now).map { .nanoseconds($0) }
+        change(key) { tokens, now in
+            rules.charge(cost, to: &tokens, at: now)
+            return rules.debt(of: tokens, at: now).map { .nanoseconds($0) }
         }
     }
 
@@ -88,13 +115,13 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
 
     /// Makes the quota of a key full, and forgets the key.
     public func reset(_ key: Key) {
-        let forgotten = lock.withLock { buckets.remove(key) }
+        let forgotten = lock.withLock { tokensOfKeys.remove(key) }
         withExtendedLifetime(forgotten) {}
     }
 
     /// Makes the quotas of all keys full, and forgets the keys.
     public func resetAll() {
-        let forgotten = lock.withLock { exchange(&buckets, with: Buckets()) }
+        let forgotten = lock.withLock { exchange(&tokensOfKeys, with: Tokens()) }
         withExtendedLifetime(forgotten) {}
     }
 
@@ -103,12 +130,12 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     public var keyCount: Int {
         lock.withLock {
             let now = clock.nanoseconds
-            return buckets.all.count { !rules.isFull($0.bucket, at: now) }
+            return tokensOfKeys.all.count { !rules.isFull($0.tokens, at: now) }
         }
     }
 
     /// The number of keys in memory, full ones as well.
-    var rememberedCount: Int { lock.withLock { buckets.all.count } }
+    var rememberedCount: Int { lock.withLock { tokensOfKeys.all.count } }
 
     /// The number of keys for which tasks wait.
     var lineCount: Int { lock.withLock { lines.count } }
@@ -121,30 +148,30 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     /// How many other keys a call looks at, for those to forget.
     private static var looks: Int { 2 }
 
-    private func change<Result>(_ key: Key, _ body: (inout TokenBucket, _ now: Int64) -> Result) -> Result {
+    private func change<Result>(_ key: Key, _ body: (inout QuotaTokens, _ now: Int64) -> Result) -> Result {
         // Released without the lock: a key's deinit may call the quota.
         var forgotten: [Key] = []
         defer { withExtendedLifetime(forgotten) {} }
         return lock.withLock {
             let now = clock.nanoseconds
             for _ in 0..<Self.looks {
-                if let key = buckets.takeNext(where: { rules.isLikeNew($0, at: now) }) { forgotten.append(key) }
+                if let key = tokensOfKeys.takeNext(where: { rules.isLikeNew($0, at: now) }) { forgotten.append(key) }
             }
-            return buckets.change(key) { body(&$0, now) }
+            return tokensOfKeys.change(key) { body(&$0, now) }
         }
     }
 
     /// Changes the tokens of a key, and the line of the tasks that wait for it.
     func changeWithLine<Result>(
-        _ key: Key, _ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result
+        _ key: Key, _ body: (inout QuotaTokens, inout QuotaLine?, _ now: Int64) -> Result
     ) -> Result {
         // Released without the lock, as above.
         var forgotten: Key?
         defer { withExtendedLifetime(forgotten) {} }
-        return change(key) { bucket, now in
+        return change(key) { tokens, now in
             let place = lines.isEmpty ? nil : lines.index(forKey: key)
             var line = place.map { lines.values[$0] }
-            let result = body(&bucket, &line, now)
+            let result = body(&tokens, &line, now)
             if let place {
                 guard line == nil else { return result }
                 forgotten = lines.remove(at: place).key
@@ -157,31 +184,31 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
         }
     }
 
-    /// The buckets of the keys in memory, in a list that a hand goes round.
-    private struct Buckets {
-        private(set) var all: [(key: Key, bucket: TokenBucket)] = []
+    /// The tokens of the keys in memory, in a list that a hand goes round.
+    private struct Tokens {
+        private(set) var all: [(key: Key, tokens: QuotaTokens)] = []
         private var places: [Key: Int] = [:]
         private var hand = 0
 
-        subscript(key: Key) -> TokenBucket { places[key].map { all[$0].bucket } ?? TokenBucket() }
+        subscript(key: Key) -> QuotaTokens { places[key].map { all[$0].tokens } ?? QuotaTokens() }
 
-        /// Changes the bucket of a key, which is remembered unless the bucket is as a new one.
-        mutating func change<Result>(_ key: Key, _ body: (inout TokenBucket) -> Result) -> Result {
-            if let place = places[key] { return body(&all[place].bucket) }
-            var bucket = TokenBucket()
-            let result = body(&bucket)
-            if bucket != TokenBucket() {
+        /// Changes the tokens of a key, which is remembered unless they are as new ones.
+        mutating func change<Result>(_ key: Key, _ body: (inout QuotaTokens) -> Result) -> Result {
+            if let place = places[key] { return body(&all[place].tokens) }
+            var tokens = QuotaTokens()
+            let result = body(&tokens)
+            if !tokens.isNew {
                 places[key] = all.count
-                all.append((key, bucket))
+                all.append((key, tokens))
             }
             return result
         }
 
-        /// Moves the hand to the next key, and takes it out if its bucket is such. Returns what was taken out.
-        mutating func takeNext(where isSuch: (TokenBucket) -> Bool) -> Key? {
+        /// Moves the hand to the next key, and takes it out if its tokens are such. Returns what was taken out.
+        mutating func takeNext(where isSuch: (QuotaTokens) -> Bool) -> Key? {
             guard !all.isEmpty else { return nil }
             hand = hand + 1 < all.count ? hand + 1 : 0
-            return isSuch(all[hand].bucket) ? remove(all[hand].key) : nil
+            return isSuch(all[hand].tokens) ? remove(all[hand].key) : nil
         }
 
         /// Takes a key out, and returns the one in memory, which the caller releases.

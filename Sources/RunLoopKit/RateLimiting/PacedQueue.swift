@@ -66,7 +66,7 @@ public final class PacedQueue<Input: Sendable>: CustomStringConvertible, @unchec
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard, label: String? = nil,
         file: StaticString = #fileID, line: UInt = #line, action: (@Sendable (_ input: Input) -> Void)? = nil
     ) {
-        let quota = QuotaSettings(tokens, period, max(1, burst))
+        let quota = BucketSettings(tokens, period, max(1, burst))
         let settings = LimiterSettings(
             .throttle, .nanoseconds(quota.rules.interval), .leading, loop, modes, whenReleased, Place(label, file, line)
         )
@@ -148,7 +148,7 @@ final class PacedQueueCore<Input: Sendable>: PacedQueueBase, @unchecked Sendable
     @exclusivity(unchecked) private var action: (@Sendable (Input) -> Void)?
 
     init(
-        _ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int,
+        _ settings: LimiterSettings, _ quota: BucketSettings, capacity: Int,
         _ action: (@Sendable (Input) -> Void)?
     ) {
         self.action = action
@@ -217,13 +217,13 @@ class PacedQueueBase: LimiterBase, @unchecked Sendable {
         let makeAction: (_ queue: PacedQueueBase) -> Action
     }
 
-    private let quota: QuotaSettings
+    private let quota: BucketSettings
     private let capacity: Int
     // Guarded by the lock. Exclusivity is unchecked, as in `Loop`.
     @exclusivity(unchecked) private var bucket = TokenBucket()
     @exclusivity(unchecked) private var waiting = RingQueue<Waiting>()
 
-    init(_ settings: LimiterSettings, _ quota: QuotaSettings, capacity: Int, isWithoutHandler: Bool) {
+    init(_ settings: LimiterSettings, _ quota: BucketSettings, capacity: Int, isWithoutHandler: Bool) {
         (self.quota, self.capacity) = (quota, capacity)
         super.init(settings, keepsAll: true, isWithoutHandler: isWithoutHandler, kind: .pacedQueue)
     }

@@ -7,29 +7,32 @@
 /// guard answer.isAllowed else { return print("come again after \(answer.retryAfter!)") }
 /// ```
 ///
-/// The quota is a *token bucket*. It is full at first and holds `burst` tokens, of which each call takes its cost.
-/// Tokens come back continuously: here one every twelve seconds, and a half of one in six.
+/// There are two kinds:
+///
+/// - *A token bucket,* as above, is full at first and holds `burst` tokens, of which each call takes its cost. Tokens
+///   come back continuously: here one every twelve seconds, and a half of one in six. So five in a minute, with a burst
+///   of five, can be nine in the first minute.
+/// - *Windows* allow never more than so many in any period: `Quota(.atMost(5, inAny: .seconds(60)))`. The tokens of a
+///   call come back a period after it. Several windows hold together: five a second *and* a hundred a minute.
 ///
 /// - *For each client,* user or address there is a ``KeyedQuota``.
 /// - *To delay what is too much* instead of refusing it, take a ``PacedQueue``; or let tasks ``wait(_:)``.
-/// - *In any period* it allows at most a burst and the tokens that come meanwhile. So five in a minute, with a burst of
-///   five, can be nine in the first minute. *Never more than N in any period* is `Quota(N - k, per: period, burst: k)`.
 /// - *A cost that is known only afterwards,* such as the bytes that came, goes to ``reserve(_:)``.
 ///
-/// It keeps one number, and has no timer and no loop: it reads a clock at each call, and counts from that. Its
-/// arithmetic is exact: a year of calls adds no error. The clock is that of ordinary loops unless you name another. It
-/// stands still in suspend (<doc:Timers>).
+/// It has no timer and no loop: it reads a clock at each call, and counts from that. A bucket keeps one number, and
+/// windows the times of the calls that they count, 16 bytes for each. The arithmetic is exact: a year of calls adds no
+/// error. The clock is that of ordinary loops unless you name another. It stands still in suspend (<doc:Timers>).
 ///
 /// A quota's settings are fixed. To change them, make another.
 ///
-/// Go: `rate.Limiter`. Guava: `RateLimiter`. Bucket4j: `Bucket`. nginx: `limit_req`, which has a burst of its own.
-/// MessageThrottle and HWThrottle have none.
+/// A bucket is Go's `rate.Limiter`, Guava's `RateLimiter` and Bucket4j's `Bucket`. nginx's `limit_req` has a burst of its
+/// own. Windows are the sliding log of API gateways. MessageThrottle and HWThrottle have neither.
 public final class Quota: CustomStringConvertible, @unchecked Sendable {
-    let rules: TokenBucketRules
+    let rules: QuotaRules
     let clock: LoopTime
     let lock = Lock(.limiter)
     /// Guarded by `lock`, with which the clock is read, too. Exclusivity is unchecked, as in `Loop`.
-    @exclusivity(unchecked) var bucket = TokenBucket()
+    @exclusivity(unchecked) var tokens = QuotaTokens()
     /// The tasks that wait; nil if none does. Guarded by `lock`.
     @exclusivity(unchecked) var line: QuotaLine?
     private let settings: QuotaSettings
@@ -48,7 +51,7 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     ///     Zero or less refuses every call that costs anything.
     ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
     public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, clock: VirtualClock? = nil) {
-        self.init(QuotaSettings(tokens, period, burst), clock.map { .virtual($0) } ?? .monotonic)
+        self.init(.bucket(BucketSettings(tokens, period, burst ?? tokens)), clock.map { .virtual($0) } ?? .monotonic)
     }
 
     /// Makes a quota that is full, and counts on a loop's clock. It does not retain the loop, which need not run.
@@ -59,7 +62,32 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     ///   - burst: How many tokens the quota holds. Nil, the default: `tokens`.
     ///   - loop: The loop whose clock counts.
     public convenience init(_ tokens: Int, per period: Duration, burst: Int? = nil, on loop: Loop) {
-        self.init(QuotaSettings(tokens, period, burst), loop.clock)
+        self.init(.bucket(BucketSettings(tokens, period, burst ?? tokens)), loop.clock)
+    }
+
+    /// Makes a quota that allows so many tokens in any period of each window, and is full. On any thread.
+    ///
+    /// ```swift
+    /// let calls = Quota(.atMost(5, inAny: .seconds(1)), .atMost(100, inAny: .seconds(60)))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - window: The limit.
+    ///   - others: Further limits, which hold as well.
+    ///   - clock: The clock to count on, in tests; nil for that of ordinary loops.
+    public convenience init(_ window: Window, _ others: Window..., clock: VirtualClock? = nil) {
+        self.init(.windows([window] + others), clock.map { .virtual($0) } ?? .monotonic)
+    }
+
+    /// Makes a quota of windows that is full, and counts on a loop's clock. It does not retain the loop, which need not
+    /// run.
+    ///
+    /// - Parameters:
+    ///   - window: The limit.
+    ///   - others: Further limits, which hold as well.
+    ///   - loop: The loop whose clock counts.
+    public convenience init(_ window: Window, _ others: Window..., on loop: Loop) {
+        self.init(.windows([window] + others), loop.clock)
     }
 
     /// Takes tokens if there are enough, and otherwise none. Go: `Allow`. Bucket4j: `tryConsumeAndReturnRemaining`.
@@ -68,8 +96,8 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     public func take(_ cost: Int = 1) -> Answer {
         lock.withLock {
             let now = clock.nanoseconds
-            let isAllowed = rules.take(cost, from: &bucket, at: now)
-            return Answer(isAllowed, cost, bucket, rules, at: now)
+            let isAllowed = rules.take(cost, from: &tokens, at: now)
+            return Answer(isAllowed, cost, tokens, rules, at: now)
         }
     }
 
@@ -78,8 +106,7 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     public func check(_ cost: Int = 1) -> Answer {
         lock.withLock {
             let now = clock.nanoseconds
-            var copy = bucket
-            return Answer(rules.take(cost, from: &copy, at: now), cost, bucket, rules, at: now)
+            return Answer(rules.allows(cost, of: tokens, at: now), cost, tokens, rules, at: now)
         }
     }
 
@@ -106,37 +133,44 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     public func reserve(_ cost: Int) -> Duration? {
         lock.withLock {
             let now = clock.nanoseconds
-            rules.charge(cost, to: &bucket, at: now)
-            return rules.debt(of: bucket, at: now).map { .nanoseconds($0) }
+            rules.charge(cost, to: &tokens, at: now)
+            return rules.debt(of: tokens, at: now).map { .nanoseconds($0) }
         }
     }
 
-    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst. A task whose
-    /// turn in ``wait(_:)`` has come continues no earlier.
+    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst. A window first
+    /// takes back what it is owed, and then its oldest tokens. A task whose turn in ``wait(_:)`` has come continues no
+    /// earlier.
     ///
     /// - Parameter cost: How many. Zero or less does nothing.
     public func giveBack(_ cost: Int = 1) {
-        lock.withLock { rules.giveBack(cost, to: &bucket, at: clock.nanoseconds) }
+        lock.withLock { rules.giveBack(cost, to: &tokens, at: clock.nanoseconds) }
     }
 
     /// Makes it full, as it was at first. A task whose turn in ``wait(_:)`` has come continues no earlier.
-    public func reset() { lock.withLock { bucket = TokenBucket() } }
+    public func reset() { lock.withLock { tokens = QuotaTokens() } }
 
     /// The settings, and how many tokens are left.
     public var description: String { "Quota: \(settings.rate), \(check(0).remaining) left" }
 }
 
 /// What a quota is made with.
-struct QuotaSettings: Sendable {
-    let rules: TokenBucketRules
-    private let tokens: Int
-    private let period: Duration
+enum QuotaSettings: Sendable {
+    case bucket(BucketSettings)
+    case windows([Quota.Window])
 
-    init(_ tokens: Int, _ period: Duration, _ burst: Int?) {
-        rules = TokenBucketRules(tokens: tokens, period: period, burst: burst ?? tokens)
-        (self.tokens, self.period) = (tokens, period)
+    var rules: QuotaRules {
+        switch self {
+        case .bucket(let bucket): .bucket(bucket.rules)
+        case .windows(let windows): .windows(windows)
+        }
     }
 
     /// For people.
-    var rate: String { "\(tokens) per \(period), burst \(rules.burst)" }
+    var rate: String {
+        switch self {
+        case .bucket(let bucket): bucket.rate
+        case .windows(let windows): windows.map { "\($0)" }.joined(separator: ", ")
+        }
+    }
 }

@@ -19,12 +19,12 @@ extension Quota {
         /// `X-RateLimit-Reset`.
         public let fullAfter: Duration?
 
-        init(_ isAllowed: Bool, _ cost: Int, _ bucket: TokenBucket, _ rules: TokenBucketRules, at now: Int64) {
+        init(_ isAllowed: Bool, _ cost: Int, _ tokens: QuotaTokens, _ rules: QuotaRules, at now: Int64) {
             self.isAllowed = isAllowed
-            remaining = rules.remaining(in: bucket, at: now)
-            let wait = isAllowed ? 0 : rules.wait(for: cost, in: bucket, at: now)
+            remaining = rules.remaining(in: tokens, at: now)
+            let wait = isAllowed ? 0 : rules.wait(for: cost, in: tokens, at: now)
             retryAfter = wait.map { .nanoseconds($0) }
-            fullAfter = rules.timeToFill(bucket, at: now).map { .nanoseconds($0) }
+            fullAfter = rules.timeToFill(tokens, at: now).map { .nanoseconds($0) }
         }
 
         /// The answer in words.

@@ -69,8 +69,8 @@ extension Quota {
     /// - *Calls of* ``take(_:)`` *meanwhile* are refused, since the first that waits has its tokens reserved. They get
     ///   tokens that are there when that task's time has come, and it has not continued yet.
     /// - *Cancelled,* a task gives back what it has reserved, and those behind it do not wait for it.
-    /// - *Of two quotas,* waited for in turn, only the second holds exactly: its wait moves calls together that the
-    ///   first has spaced. <doc:ThrottleOrDebounce#So-many-in-a-window-for-each-key> says how to take of both.
+    /// - *Two limits together,* such as those of an API, are one quota of two windows. Of two quotas, waited for in
+    ///   turn, only the second holds exactly: its wait moves calls together that the first has spaced.
     /// - *A task whose actor is busy* when its time has come delays those behind it until it continues.
     /// - *In virtual time* call ``wait(_:on:)``: this traps, since nothing would wake the task at a virtual time.
     ///
@@ -145,18 +145,18 @@ extension KeyedQuota {
 
 /// Tokens for which tasks wait: a quota's, or those of a key.
 private protocol AwaitedTokens: Sendable {
-    var rules: TokenBucketRules { get }
+    var rules: QuotaRules { get }
     var clock: LoopTime { get }
 
     /// Calls the body with the quota's lock held.
-    func change<Result>(_ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result) -> Result
+    func change<Result>(_ body: (inout QuotaTokens, inout QuotaLine?, _ now: Int64) -> Result) -> Result
 }
 
 extension Quota: AwaitedTokens {
     fileprivate func change<Result>(
-        _ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result
+        _ body: (inout QuotaTokens, inout QuotaLine?, _ now: Int64) -> Result
     ) -> Result {
-        lock.withLock { body(&bucket, &line, clock.nanoseconds) }
+        lock.withLock { body(&tokens, &line, clock.nanoseconds) }
     }
 }
 
@@ -164,10 +164,10 @@ private struct QuotaOfKey<Key: Hashable & Sendable>: AwaitedTokens {
     let quota: KeyedQuota<Key>
     let key: Key
 
-    var rules: TokenBucketRules { quota.rules }
+    var rules: QuotaRules { quota.rules }
     var clock: LoopTime { quota.clock }
 
-    func change<Result>(_ body: (inout TokenBucket, inout QuotaLine?, _ now: Int64) -> Result) -> Result {
+    func change<Result>(_ body: (inout QuotaTokens, inout QuotaLine?, _ now: Int64) -> Result) -> Result {
         quota.changeWithLine(key, body)
     }
 }
@@ -206,8 +206,8 @@ extension AwaitedTokens {
 
     /// Returns nil if the tokens were taken.
     private func takeOrLineUp(_ cost: Int) -> QuotaWaiter? {
-        let (waiter, turns): (QuotaWaiter?, Turns) = change { bucket, line, now in
-            if line == nil, rules.take(cost, from: &bucket, at: now) { return (nil, Turns()) }
+        let (waiter, turns): (QuotaWaiter?, Turns) = change { tokens, line, now in
+            if line == nil, rules.take(cost, from: &tokens, at: now) { return (nil, Turns()) }
             let waiter = QuotaWaiter(cost)
             if let line {
                 line.append(waiter)
@@ -215,7 +215,7 @@ extension AwaitedTokens {
             }
             line = QuotaLine()
             line!.append(waiter)
-            return (waiter, serveFirst(&bucket, &line, at: now))
+            return (waiter, serveFirst(&tokens, &line, at: now))
         }
         turns.announce()
         return waiter
@@ -223,23 +223,23 @@ extension AwaitedTokens {
 
     /// What the task gives back goes to those behind it: no call of `take` finds it before they are served.
     private func endTurn(givingBack cost: Int = 0) {
-        let turns = change { bucket, line, now in
-            rules.giveBack(cost, to: &bucket, at: now)
-            return serveFirst(&bucket, &line, at: now)
+        let turns = change { tokens, line, now in
+            rules.giveBack(cost, to: &tokens, at: now)
+            return serveFirst(&tokens, &line, at: now)
         }
         turns.announce()
     }
 
     /// Reserves the tokens of the first in the line, and ends the line if it has none.
-    private func serveFirst(_ bucket: inout TokenBucket, _ line: inout QuotaLine?, at now: Int64) -> Turns {
+    private func serveFirst(_ tokens: inout QuotaTokens, _ line: inout QuotaLine?, at now: Int64) -> Turns {
         var turns = Turns()
         while let waiter = line?.takeFirst() {
-            rules.charge(waiter.cost, to: &bucket, at: now)
-            if let debt = rules.debt(of: bucket, at: now) {
+            rules.charge(waiter.cost, to: &tokens, at: now)
+            if let debt = rules.debt(of: tokens, at: now) {
                 turns.served = (waiter, now.addingSaturating(debt))
                 return turns
             }
-            rules.giveBack(waiter.cost, to: &bucket, at: now)
+            rules.giveBack(waiter.cost, to: &tokens, at: now)
             turns.failed.append(waiter)
         }
         line = nil

@@ -105,6 +105,21 @@ struct TokenBucketRules: Hashable, Sendable {
     func isFull(_ bucket: TokenBucket, at now: Int64) -> Bool { lack(bucket, at: now) <= 0 }
 }
 
+/// What a token bucket is made with.
+struct BucketSettings: Sendable {
+    let rules: TokenBucketRules
+    private let tokens: Int
+    private let period: Duration
+
+    init(_ tokens: Int, _ period: Duration, _ burst: Int) {
+        rules = TokenBucketRules(tokens: tokens, period: period, burst: burst)
+        (self.tokens, self.period) = (tokens, period)
+    }
+
+    /// For people.
+    var rate: String { "\(tokens) per \(period), burst \(rules.burst)" }
+}
+
 /// A bucket that is full at first.
 struct TokenBucket: Hashable, Sendable {
     /// As a product, the largest number of parts: more than three thousand years at a token a second.

@@ -251,6 +251,7 @@ final class ExtremeProgram {
         guard let child = try? Loop.ChildProcess("sleep", ["1000"], handler: { _, _ in }) else { return }
         if isHeads { loop.add(child) }
         if isHeads { child.end(after: duration, within: duration) }
+        if isHeads { child.endOthers(within: duration) }
         for _ in 0...dice(3) { child.end(within: duration) }
         others.append(child)
     }
@@ -265,6 +266,7 @@ final class ExtremeProgram {
             on: loop, backoff: backoff, settlingTime: isHeads ? duration : nil, quickEndLimit: 3
         ) { throw CancellationError() }
         supervised.start { _, _ in }
+        if isHeads { supervised.restart(within: duration) }
         if isHeads { supervised.end(within: duration) }
         runLoop()
         // Real pauses may take for ever.
@@ -326,13 +328,19 @@ final class ExtremeProgram {
             return others.append(queue)
         }
         let quota =
-            isHeads
-            ? Quota(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
-            : Quota(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+            switch dice(4) {
+            case 0: Quota(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
+            case 1: Quota(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+            case 2: Quota(.atMost(cost, inAny: duration), on: loop)
+            default: Quota(.atMost(cost, inAny: duration), .atMost(self.cost, inAny: duration), clock: clock)
+            }
         let keyed =
-            isHeads
-            ? KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
-            : KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+            switch dice(4) {
+            case 0: KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, on: loop)
+            case 1: KeyedQuota<Int>(cost, per: duration, burst: isHeads ? nil : cost, clock: clock)
+            case 2: KeyedQuota<Int>(.atMost(cost, inAny: duration), .atMost(self.cost, inAny: duration), on: loop)
+            default: KeyedQuota<Int>(.atMost(cost, inAny: duration), clock: clock)
+            }
         for _ in 0..<5 {
             _ = (quota.take(cost), keyed.take(cost, for: dice(3)), quota.check(cost), keyed.check(cost, for: dice(3)))
             moveTime()
