@@ -144,6 +144,33 @@
                 try stage.wait(for: "read end")
             }
         },
+        Scene("end that reads first") { stage in
+            let pair = Pair.sockets()
+            var left = [pair.reader, pair.writer]
+            defer { for end in left { close(end) } }
+            try stage.withThread { thread in
+                let connection = stage.track(
+                    try Loop.Connection(owning: pair.reader) { connection, event in
+                        switch event {
+                        case .received:
+                            connection.send([2])
+                            stage.note("received")
+                        case .closed(let error): if let error { stage.fail(error) } else { stage.note("end") }
+                        case .connected, .drained, .peerFinished: break
+                        }
+                    })
+                defer { connection.invalidate() }
+                left.removeAll { $0 == pair.reader }
+                connection.isReceiving = false
+                thread.loop.add(connection, in: .default)
+                var byte: UInt8 = 1
+                write(pair.writer, &byte, 1)
+                connection.end(within: .seconds(60), readingFirst: true)
+                try stage.wait(for: "received")
+                shutdown(pair.writer, Int32(SHUT_WR))
+                try stage.wait(for: "end")
+            }
+        },
         Scene("large send") { stage in
             // More than the kernel has room for.
             let pair = Pair.sockets()

@@ -95,6 +95,36 @@
                 play.require(events.closed == 1, "The end was reported \(events.closed) times.")
             }
         },
+        Program("a connection: an end that reads first against a peer that sends on", bound: 2) { play in
+            play.keepsDescriptors()
+            play.thread {
+                let ends = Ends()
+                let events = Events(play, play.capture())
+                let loop = Loop.current
+                let connection = try! Loop.Connection(owning: ends.mine) { connection, event in
+                    let isFirst = events.bytes == 0
+                    events.note(event)
+                    if case .received = event, isFirst { play.require(connection.send([7]), "It takes no answer.") }
+                }
+                // Only the end lets the bytes be read.
+                connection.isReceiving = false
+                loop.add(connection, in: .default)
+                ends.write()
+                let caller = start { connection.end(within: .seconds(100), readingFirst: true) }
+                let peer = start {
+                    ends.write()
+                    _ = clinux_finish_sending(ends.peers)
+                }
+                let begin = loop.now
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                for thread in [caller, peer] { System.join(thread) }
+                let time = begin.duration(to: loop.now)
+                play.require(result == .finished && time < .seconds(1), "It is \(result) after \(time).")
+                play.require(events.bytes > 0, "What had arrived is lost.")
+                play.require(events.closed == 1, "The end was reported \(events.closed) times.")
+                _ = clinux_close(ends.peers)
+            }
+        },
         Program("a set of connections: an insertion against an end") { play in play.insertsAgainstAnEnd() },
         Program("a set of connections: the last close against an end") { play in play.closesAgainstAnEnd() },
         Program("a set of connections: two leave together") { play in play.leaveTogether() },
