@@ -54,6 +54,14 @@ import Testing
         #expect(program.lines == ["timer", "job", "block", "finished", "finished", "finished", "stopped"])
     }
 
+    @Test("A body that returns at once says what it has left")
+    func atOnce() throws {
+        let program = try run("at once")
+        #expect(program.status == 0 && program.lines.count == 2 && program.lines.last == "Failure()")
+        let text = "has returned at once, and nothing serves what it has added: timer \"left\"."
+        #expect(program.lines.first?.contains(text) == true)
+    }
+
     @Test("One program may follow another")
     func twice() throws {
         let program = try run("twice")

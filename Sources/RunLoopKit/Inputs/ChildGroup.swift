@@ -217,6 +217,9 @@ final class ChildGroup: @unchecked Sendable {
         if source.currentModes.isEmpty { source.invalidate() }
     }
 
+    /// The child has left a mode: the others in its group are watched anew in those that it joins.
+    func forgetOthers() { lock.withLock { exchange(&other, with: nil) }?.invalidate() }
+
     /// The timer of the grace period is in its modes. The child may have ended before.
     func timerIsCounting() {
         if lock.withLock({ (isReleased || completion != nil) && !isReaped }), exit != nil { settle() }

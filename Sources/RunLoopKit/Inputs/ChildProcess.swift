@@ -73,6 +73,9 @@ extension Loop {
         /// The grace period of the others in its group when it has ended by itself; nil to leave them.
         @exclusivity(unchecked) var othersGrace: Duration?
 
+        /// When the loop found that the child has ended. The exit is reported when that of its group is over.
+        @exclusivity(unchecked) private(set) var endTime: Instant?
+
         /// The shortest grace period that was asked for.
         @exclusivity(unchecked) var graceLength = Int64.max
 
@@ -162,7 +165,10 @@ extension Loop {
         func workBehind(_ report: Report) -> PollEvents? { group.exit == nil ? nil : report.events }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            guard let exit = group.exit, isGroupOver else { return 0 }
+            guard let exit = group.exit else { return 0 }
+            let now = mode.loop?.now
+            itemLock.withLock { endTime = endTime ?? now }
+            guard isGroupOver else { return 0 }
             // In one step: who comes later finds the child invalid.
             var handler: Handler?
             var waiters: [AwaitedEnd]?
@@ -207,6 +213,7 @@ extension Loop {
         override func didJoin(_ mode: Mode, of loop: Loop) {
             for connection in connections.all where connection.isValid { loop.insert(connection, in: mode) }
             for timer in timers where timer.isValid { loop.insert(timer, in: mode) }
+            group.timerIsCounting()
         }
 
         /// The timer of an invalid child stays, to complete the end; and the connections, for what waits.
@@ -214,6 +221,7 @@ extension Loop {
             guard isValid else { return }
             for connection in connections.all { loop.remove(connection, in: mode) }
             for timer in timers { leaveBehind(timer, in: mode, of: loop) }
+            group.forgetOthers()
         }
 
         /// Those that follow the child into its modes.

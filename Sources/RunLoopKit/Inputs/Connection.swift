@@ -242,7 +242,7 @@ extension Loop {
         public func end() { change { $0.finishSending(dropping: true) } }
 
         /// Ends the connection as `end()` does, once what has arrived by now was received.
-        func endAfterReading() { change { $0.endAfterReading() } }
+        func endAfterReading() { change { $0.finishAfterReading() } }
 
         /// The period of `end(within:)` is over: drops what waits. Returns the error with which the connection is over,
         /// or nil in an optional; nil if it is closed.
@@ -310,26 +310,27 @@ extension Loop {
             itemLock.withLock { calls.begin(in: mode) }
             defer { itemLock.withLock { calls.end(in: mode, stays: isInWhileLocked(mode)) } }
             var count = 0
-            var hasReadAll = false
+            var (hasRead, hasReadAll) = (false, false)
             if !events.isDisjoint(with: [.write, .error, .hangUp]), let event = change({ $0.serveSending() }) {
                 count = call(event)
-            } else if let event = receive(ifReadable: events != .write, &hasReadAll) {
+            } else if let event = receive(ifReadable: events != .write, &hasRead, &hasReadAll) {
                 count = call(event)
             }
             // If the handler has moved the connection, another thread may have it now, and reports its end.
-            if let error = change({ $0.settle(hasReadAll: hasReadAll) }), isIn(mode) { count |= close(error) }
+            let error = change { $0.settle(hasRead: hasRead, hasReadAll: hasReadAll) }
+            if let error, isIn(mode) { count |= close(error) }
             return count
         }
 
         /// Reads once, and returns what there is to report.
         ///
-        /// - Parameter hasReadAll: Set to true if nothing is left to read.
-        private func receive(ifReadable isReadable: Bool, _ hasReadAll: inout Bool) -> Event? {
-            // Retained: another thread may close the connection meanwhile.
-            let descriptor = stateLock.withLock {
-                state.reads && (isReadable || state.readsRest) ? state.descriptor : nil
-            }
+        /// - Parameters:
+        ///   - hasRead: Set to true if a read was begun.
+        ///   - hasReadAll: Set to true if nothing is left to read.
+        private func receive(ifReadable isReadable: Bool, _ hasRead: inout Bool, _ hasReadAll: inout Bool) -> Event? {
+            let descriptor = stateLock.withLock { state.beginReading(ifReadable: isReadable) }
             guard let descriptor else { return nil }
+            hasRead = true
             return withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 16) { buffer in
                 switch System.receive(descriptor.number, into: buffer) {
                 case .count(let count):

@@ -73,7 +73,8 @@ extension Loop {
 
         /// Ends all connections, each by ``Connection/end(within:readingFirst:)``, and takes no more. From any thread.
         ///
-        /// Their handlers first get what has arrived by now, and can answer it.
+        /// Their handlers first get what has arrived by now, in the period, and can answer it. A connection whose peer
+        /// stays connected is closed at the end of the period, by `ETIMEDOUT`.
         ///
         /// End the listeners first, each on its loop's thread: ``Listener/end()``. The loops of the connections must go
         /// on, in modes that the connections are in.
@@ -86,21 +87,32 @@ extension Loop {
         ///     closed as soon as its loop comes around, and what was not read is dropped. Beyond
         ///     ``Loop/Instant/distantFuture``: as long as it takes.
         ///   - completion: Called once, when the last connection has left the set: on the thread that closes it, which
-        ///     is that of its loop, or invalidates it. If none is left now, it is called by a block of the calling
-        ///     thread's loop, if that is ``Loop/main``, a ``LoopThread``'s, or in a run; otherwise before this returns.
-        ///     It may outlive the set.
+        ///     is that of its loop, or invalidates it. If none is left now, a block calls it, on the loop that the
+        ///     caller is in: one that runs, ``Loop/main`` if that has run before, or a ``LoopThread``'s. So do not wait
+        ///     for it there. On other threads it is called before this returns. It may outlive the set.
         public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
             let connections = members.beginEnd(within: period)
             members.noteClocks(of: connections, within: period)
             for connection in connections { connection.endOrInvalidate(within: period) }
             if let completion, !members.keep(completion) { Self.callSoon(completion) }
-            members.completeIfOver()
+            members.resumeIfOver()
         }
 
         /// Not inside the call, where that thread may be between two runs, and a stop would be lost.
         private static func callSoon(_ completion: @escaping @Sendable () -> Void) {
-            let loop = ThreadLoops.current.loopThatRuns
-            if loop?.perform(in: .common, label: "end of a connection set", completion) != true { completion() }
+            let call = LastCall(completion)
+            ThreadLoops.current.loopThatRuns?.perform(in: .common, label: "end of a connection set") { call.make() }
+        }
+
+        /// Calls a closure once: when it is released, unless before.
+        private final class LastCall: @unchecked Sendable {
+            private let lock = Lock(.leaf)
+            /// Guarded by the lock.
+            @exclusivity(unchecked) private var closure: (@Sendable () -> Void)?
+
+            init(_ closure: @escaping @Sendable () -> Void) { self.closure = closure }
+            deinit { make() }
+            func make() { lock.withLock { closure.take() }?() }
         }
 
         /// Suspends until ``end(within:then:)`` was called and the set is empty. For any number of tasks, on any
@@ -251,15 +263,19 @@ final class ConnectionMembers: @unchecked Sendable {
 
     /// Calls the closures and resumes the tasks that wait, if the set is ending and empty.
     func completeIfOver() {
-        let (completions, waiters) = lock.withLock { () -> ([Completion], [Promise<Void>]) in
-            guard period != nil, countWhileLocked == 0 else { return ([], []) }
-            return (exchange(&self.completions, with: []), exchange(&self.waiters, with: []))
-        }
-        guard !completions.isEmpty || !waiters.isEmpty else { return }
-        Lock.assertNoneHeld()
+        let completions = lock.withLock { isOverWhileLocked ? exchange(&self.completions, with: []) : [] }
+        if !completions.isEmpty { Lock.assertNoneHeld() }
         for completion in completions { completion() }
+        resumeIfOver()
+    }
+
+    /// Resumes the tasks that wait, if the set is ending and empty.
+    func resumeIfOver() {
+        let waiters = lock.withLock { isOverWhileLocked ? exchange(&self.waiters, with: []) : [] }
         for waiter in waiters { waiter.fulfil(.success(())) }
     }
+
+    private var isOverWhileLocked: Bool { period != nil && countWhileLocked == 0 }
 
     func beginWaiting() -> Promise<Void> {
         let promise = Promise<Void>()

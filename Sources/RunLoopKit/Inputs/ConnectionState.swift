@@ -26,8 +26,20 @@ struct ConnectionState {
     /// Whether bytes that arrive are dropped.
     private var isEnding = false
 
-    /// How many bytes to receive before the connection ends: of an end that reads first, until then. Nil of others.
-    private var restBeforeEnd: Int?
+    /// What an end that reads first waits for.
+    private enum EndAfterReading {
+        /// No such end is under way.
+        case none
+        /// The reads that are under way, and then what is left.
+        case reads
+        /// So many bytes.
+        case bytes(Int)
+    }
+
+    private var endAfterReading = EndAfterReading.none
+
+    /// The reads whose bytes are not reported yet, or whose handler has not returned.
+    private var readsUnderWay = 0
 
     /// How many bytes were accepted, and never handed to the kernel.
     private(set) var droppedCount = 0
@@ -45,7 +57,9 @@ struct ConnectionState {
 
     var pendingCount: Int { queue.count }
     var isConnecting: Bool { target != nil }
-    var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding || restBeforeEnd != nil) }
+    var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding || readsBeforeEnd) }
+
+    private var readsBeforeEnd: Bool { if case .none = endAfterReading { false } else { true } }
 
     /// Whether to read although nothing has arrived: to know that everything was read before a failure is reported.
     var readsRest: Bool { failure != nil && reads }
@@ -55,10 +69,19 @@ struct ConnectionState {
     /// What has arrived was reported. Returns the error with which the connection is over, or nil in an optional; nil
     /// if it is not over.
     ///
-    /// - Parameter hasReadAll: Whether what the peer has sent before a failure was read. While receiving pauses, it is
-    ///   not waited for.
-    mutating func settle(hasReadAll: Bool) -> LoopError?? {
-        if let restBeforeEnd, restBeforeEnd == 0 || hasReadAll || hasPeerFinished { finishSending(dropping: true) }
+    /// - Parameters:
+    ///   - hasRead: Whether that was read after `beginReading`.
+    ///   - hasReadAll: Whether what the peer has sent before a failure was read. While receiving pauses, it is not
+    ///     waited for.
+    mutating func settle(hasRead: Bool, hasReadAll: Bool) -> LoopError?? {
+        if hasRead { readsUnderWay -= 1 }
+        if readsUnderWay == 0 {
+            switch endAfterReading {
+            case .none: break
+            case .reads: beginReadingBeforeEnd()
+            case .bytes(let rest): if rest == 0 || hasReadAll || hasPeerFinished { finishSending(dropping: true) }
+            }
+        }
         if let failure { return reads && !hasReadAll ? nil : .some(failure) }
         return isFinished ? .some(nil) : nil
     }
@@ -147,15 +170,21 @@ struct ConnectionState {
     }
 
     /// Ends the connection once what has arrived by now was received.
-    mutating func endAfterReading() {
-        guard let descriptor, !isEnding, restBeforeEnd == nil else { return }
+    mutating func finishAfterReading() {
+        guard descriptor != nil, !isEnding, !readsBeforeEnd else { return }
+        // A read under way may have what has arrived, and its handler may still answer.
+        if readsUnderWay > 0 { endAfterReading = .reads } else { beginReadingBeforeEnd() }
+    }
+
+    private mutating func beginReadingBeforeEnd() {
+        guard let descriptor else { return }
         let rest = isConnecting || hasPeerFinished ? 0 : System.arrivedBytes(in: descriptor.number)
-        if rest > 0 { restBeforeEnd = rest } else { finishSending(dropping: true) }
+        if rest > 0 { endAfterReading = .bytes(rest) } else { finishSending(dropping: true) }
     }
 
     /// - Parameter dropping: Whether to drop what the peer sends from now on.
     mutating func finishSending(dropping: Bool) {
-        if dropping { (isEnding, restBeforeEnd) = (true, nil) }
+        if dropping { (isEnding, endAfterReading) = (true, .none) }
         guard descriptor != nil, finish == .none else { return }
         finish = .asked
         finishIfEmpty()
@@ -169,10 +198,18 @@ struct ConnectionState {
 
     // MARK: Receiving
 
+    /// Returns the descriptor to read from, retained, since another thread may close the connection meanwhile; nil if
+    /// nothing is to be read. Otherwise `settle` follows.
+    mutating func beginReading(ifReadable isReadable: Bool) -> OwnedDescriptor? {
+        guard reads, isReadable || readsRest, let descriptor else { return nil }
+        readsUnderWay += 1
+        return descriptor
+    }
+
     /// A read has given so many bytes; 0 at the end. Returns whether to report it.
     mutating func serveReceiving(_ count: Int) -> Bool {
         if count == 0 { hasPeerFinished = true }
-        if let rest = restBeforeEnd { restBeforeEnd = max(0, rest - count) }
+        if case .bytes(let rest) = endAfterReading { endAfterReading = .bytes(max(0, rest - count)) }
         return !isEnding && (count > 0 || failure == nil)
     }
 

@@ -487,7 +487,7 @@ extension Loop {
         }
 
         override func reportLeftWork() {
-            let count = itemLock.withLock { hasLostItsLoop && wakeTask == nil ? queue.count : 0 }
+            let count = itemLock.withLock { hasLostItsLoop && wakeTask == nil && isReadyWhileLocked ? queue.count : 0 }
             if count > 0 { Mistakes.shared.report(.leftMessages(port: name, count: count)) }
         }
 

@@ -127,8 +127,8 @@ extension Loop {
         @exclusivity(unchecked) private var handler: Handler?
         /// The grace period, once the end was asked for.
         @exclusivity(unchecked) private var grace: Duration?
-        /// Whether the end of the child that runs is a restart on purpose.
-        @exclusivity(unchecked) private var isRestarting = false
+        /// The grace period of the child that runs, or is being started, if its end is a restart on purpose.
+        @exclusivity(unchecked) private var restartGrace: Duration?
         /// Nil before `start`, and when it is over.
         @exclusivity(unchecked) private var endHandler: EndHandler?
         // The loop retains them, and they retain this object.
@@ -257,9 +257,8 @@ extension Loop {
                 switch state {
                 case .idle, .ending, .over: return (false, nil, nil)
                 case .pausing: return (true, nil, self.timer)
-                case .starting: return (true, nil, nil)
-                case .running:
-                    isRestarting = true
+                case .starting, .running:
+                    restartGrace = min(restartGrace ?? grace, grace)
                     return (true, currentChild, nil)
                 }
             }
@@ -309,7 +308,7 @@ extension Loop {
         private func pauseIsOver() {
             let isEnding = lock.withLock { () -> Bool? in
                 guard state == .pausing else { return nil }
-                if grace == nil { state = .starting }
+                if grace == nil { (state, restartGrace) = (.starting, nil) }
                 return grace != nil
             }
             guard let isEnding else { return }
@@ -328,7 +327,7 @@ extension Loop {
             let now = loop.now
             if let othersGrace { child.endOthersIfNotAsked(within: othersGrace) }
             let grace = lock.withLock { () -> Duration? in
-                (state, currentChild, startTime, isRestarting) = (.running, child, now, false)
+                (state, currentChild, startTime) = (.running, child, now)
                 return self.grace
             }
             guard loop.insert(child, in: mode) else {
@@ -340,6 +339,8 @@ extension Loop {
                 return child.invalidate()
             }
             if let grace { child.end(within: grace) }
+            // For a restart that was asked for while the closure made the child.
+            if let grace = lock.withLock({ restartGrace }) { child.end(within: grace) }
             report(.started(child))
         }
 
@@ -379,7 +380,7 @@ extension Loop {
 
         /// What comes after a child's end; after none, if it could not be started.
         private func next(after end: (child: ChildProcess, exit: ChildProcess.Exit)?) -> (Duration?, Reason?) {
-            let now = loop.now
+            let now = end?.child.endTime ?? loop.now
             return lock.withLock {
                 let (pause, reason) = nextWhileLocked(after: end?.exit, now)
                 (state, currentChild) = reason == nil ? (state, nil) : (.ending, end?.child)
@@ -388,14 +389,15 @@ extension Loop {
         }
 
         private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> (Duration?, Reason?) {
-            if exit != nil, isRestarting || startTime.duration(to: now) >= settlingTime {
+            let isRestart = exit != nil && restartGrace != nil
+            if exit != nil, isRestart || startTime.duration(to: now) >= settlingTime {
                 quickEnds = 0
                 backoff.reset()
             } else {
                 quickEnds += 1
             }
             if grace != nil { return (nil, .ended) }
-            if exit != nil, isRestarting { return (.zero, nil) }
+            if isRestart { return (.zero, nil) }
             if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
             if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
             return (backoff.next(), nil)

@@ -270,8 +270,8 @@ public final class Loop: @unchecked Sendable {
     /// handler: it takes no lock, allocates nothing and keeps errno. CF: `CFRunLoopStop`.
     ///
     /// - *Between two runs* a stop is lost. If it must not be, send to a port whose handler stops the loop, or post a
-    ///   block that does. One that the loop's own thread loses is reported by the next ``Loop/run()``:
-    ///   ``Loop/Mistake/stopBetweenRuns(thread:)``.
+    ///   block that does. One that precedes the loop's first run is reported by ``Loop/run()``:
+    ///   ``Loop/Mistake/stopBeforeRun(thread:)``.
     /// - *While the loop is hosted,* a stop between two passes is kept: the next pass returns ``HostedResult/stopped``,
     ///   and the host decides what that means.
     /// - *Under ``Loop/runMain(_:)``* a stop cancels the task of its body.
@@ -281,8 +281,13 @@ public final class Loop: @unchecked Sendable {
         let change = stopFlag.compareExchange(
             expected: .running, desired: .stopped, successOrdering: .releasing, failureOrdering: .relaxed)
         if change.exchanged { return waker.wake() }
-        if change.original == .noRun, ThreadLoops.isKnown(as: owner) || isMain && System.isInitialThread {
-            own.hasLostStop = true
-        }
+        if change.original == .noRun, !hasEverRun { noteLostStop() }
+    }
+
+    /// Not through `own`, which asserts the thread: that may allocate, and this may be a signal handler.
+    @inline(never)
+    private func noteLostStop() {
+        let isOnThread = ThreadLoops.isKnown(as: owner) || isMain && System.isInitialThread
+        if isOnThread { ownThreadState.hasLostStop = true }
     }
 }

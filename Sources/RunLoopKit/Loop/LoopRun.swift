@@ -13,8 +13,8 @@ extension Loop {
     ///
     /// - Precondition: Called on the loop's own thread; traps elsewhere.
     public func run() {
-        if isOnOwnThread, exchange(&own.hasLostStop, with: false) {
-            Mistakes.shared.report(.stopBetweenRuns(thread: threadName))
+        if !hasEverRun, isOnOwnThread, exchange(&own.hasLostStop, with: false) {
+            Mistakes.shared.report(.stopBeforeRun(thread: threadName))
         }
         while true {
             switch run(mode: .default, for: .nanoseconds(Int64.max)) {

@@ -57,10 +57,7 @@ final class OwnThreadState {
     @exclusivity(unchecked) var preciseSleep: PreciseSleep?
     @exclusivity(unchecked) var headStart = HeadStart()
 
-    /// What is left to do of the loop's end, which is under way.
-    @exclusivity(unchecked) var estate: Loop.Estate?
-
-    /// Whether the thread has called `stop()` outside of runs since the last `run()` began.
+    /// Whether the thread has called `stop()` before the first run.
     @exclusivity(unchecked) var hasLostStop = false
 
     /// Whether a drain of the job queue was skipped, since a job was running.

@@ -15,7 +15,9 @@
 ///   place runs the body, which may ask `Task.isCancelled`.
 /// - *A place is taken* as soon as it is a task's turn, even while the task's actor or loop is busy.
 /// - *A call inside the body* needs another place: if all that have a place make one, none goes on.
-/// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``.
+/// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``. For both, wait for the quota inside the
+///   body: tasks that have their tokens would gather in front of the limit. A server sees some calls late, and the next
+///   ones in time, so leave a margin.
 ///
 /// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
 public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendable {

@@ -83,8 +83,7 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     /// Takes tokens of a key if there are enough, and otherwise none, as ``Quota/take(_:)`` does.
     public func take(_ cost: Int = 1, for key: Key) -> Quota.Answer {
         change(key) { tokens, now in
-            let isAllowed = rules.take(cost, from: &tokens, at: now)
-            return Quota.Answer(isAllowed, cost, tokens, rules, at: now)
+            rules.answer(taking: cost, from: &tokens, at: now)
         }
     }
 
@@ -93,7 +92,7 @@ public final class KeyedQuota<Key: Hashable & Sendable>: CustomStringConvertible
     public func check(_ cost: Int = 1, for key: Key) -> Quota.Answer {
         lock.withLock {
             let (now, tokens) = (clock.nanoseconds, tokensOfKeys[key])
-            return Quota.Answer(rules.allows(cost, of: tokens, at: now), cost, tokens, rules, at: now)
+            return rules.answer(checking: cost, in: tokens, at: now)
         }
     }
 

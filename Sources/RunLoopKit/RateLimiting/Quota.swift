@@ -25,8 +25,8 @@
 ///
 /// A quota's settings are fixed. To change them, make another.
 ///
-/// A bucket is Go's `rate.Limiter`, Guava's `RateLimiter` and Bucket4j's `Bucket`. nginx's `limit_req` has a burst of its
-/// own. Windows are the sliding log of API gateways. MessageThrottle and HWThrottle have neither.
+/// A bucket is Go's `rate.Limiter`, Guava's `RateLimiter` and Bucket4j's `Bucket`. nginx's `limit_req` has a burst of
+/// its own. Windows are the sliding log of API gateways. MessageThrottle and HWThrottle have neither.
 public final class Quota: CustomStringConvertible, @unchecked Sendable {
     let rules: QuotaRules
     let clock: LoopTime
@@ -96,8 +96,7 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     public func take(_ cost: Int = 1) -> Answer {
         lock.withLock {
             let now = clock.nanoseconds
-            let isAllowed = rules.take(cost, from: &tokens, at: now)
-            return Answer(isAllowed, cost, tokens, rules, at: now)
+            return rules.answer(taking: cost, from: &tokens, at: now)
         }
     }
 
@@ -106,7 +105,7 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
     public func check(_ cost: Int = 1) -> Answer {
         lock.withLock {
             let now = clock.nanoseconds
-            return Answer(rules.allows(cost, of: tokens, at: now), cost, tokens, rules, at: now)
+            return rules.answer(checking: cost, in: tokens, at: now)
         }
     }
 
@@ -138,9 +137,9 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
         }
     }
 
-    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst. A window first
-    /// takes back what it is owed, and then its oldest tokens. A task whose turn in ``wait(_:)`` has come continues no
-    /// earlier.
+    /// Gives tokens back, such as those of work that was not done. It never holds more than its burst. A quota of
+    /// windows takes back its oldest tokens, so that it never exceeds its limits. A task whose turn in ``wait(_:)`` has
+    /// come continues no earlier.
     ///
     /// - Parameter cost: How many. Zero or less does nothing.
     public func giveBack(_ cost: Int = 1) {

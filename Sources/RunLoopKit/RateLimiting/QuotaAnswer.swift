@@ -19,12 +19,10 @@ extension Quota {
         /// `X-RateLimit-Reset`.
         public let fullAfter: Duration?
 
-        init(_ isAllowed: Bool, _ cost: Int, _ tokens: QuotaTokens, _ rules: QuotaRules, at now: Int64) {
-            self.isAllowed = isAllowed
-            remaining = rules.remaining(in: tokens, at: now)
-            let wait = isAllowed ? 0 : rules.wait(for: cost, in: tokens, at: now)
+        init(_ isAllowed: Bool, _ remaining: Int, wait: Int64?, timeToFill: Int64?) {
+            (self.isAllowed, self.remaining) = (isAllowed, remaining)
             retryAfter = wait.map { .nanoseconds($0) }
-            fullAfter = rules.timeToFill(tokens, at: now).map { .nanoseconds($0) }
+            fullAfter = timeToFill.map { .nanoseconds($0) }
         }
 
         /// The answer in words.

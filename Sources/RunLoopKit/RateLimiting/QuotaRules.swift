@@ -4,6 +4,34 @@ enum QuotaRules: Sendable {
     case windows([Quota.Window])
 
     /// Takes the tokens if they are there, and nothing if not.
+    func answer(taking cost: Int, from tokens: inout QuotaTokens, at now: Int64) -> Quota.Answer {
+        switch self {
+        case .bucket(let rules):
+            let isAllowed = rules.take(cost, from: &tokens.bucket, at: now)
+            return rules.answer(isAllowed, cost, tokens.bucket, at: now)
+        case .windows:
+            let isAllowed = take(cost, from: &tokens, at: now)
+            return answer(isAllowed, cost, tokens, at: now)
+        }
+    }
+
+    /// What that would be.
+    func answer(checking cost: Int, in tokens: QuotaTokens, at now: Int64) -> Quota.Answer {
+        switch self {
+        case .bucket(let rules):
+            var copy = tokens.bucket
+            return rules.answer(rules.take(cost, from: &copy, at: now), cost, tokens.bucket, at: now)
+        case .windows: return answer(wait(for: cost, in: tokens, at: now) == 0, cost, tokens, at: now)
+        }
+    }
+
+    private func answer(_ isAllowed: Bool, _ cost: Int, _ tokens: QuotaTokens, at now: Int64) -> Quota.Answer {
+        Quota.Answer(
+            isAllowed, remaining(in: tokens, at: now), wait: isAllowed ? 0 : wait(for: cost, in: tokens, at: now),
+            timeToFill: timeToFill(tokens, at: now))
+    }
+
+    /// Takes the tokens if they are there, and nothing if not.
     func take(_ cost: Int, from tokens: inout QuotaTokens, at now: Int64) -> Bool {
         switch self {
         case .bucket(let rules): return rules.take(cost, from: &tokens.bucket, at: now)
@@ -27,25 +55,23 @@ enum QuotaRules: Sendable {
         }
     }
 
+    /// Gives back tokens of an unknown time.
     func giveBack(_ cost: Int, to tokens: inout QuotaTokens, at now: Int64) {
         switch self {
         case .bucket(let rules): rules.giveBack(cost, to: &tokens.bucket, at: now)
-        case .windows:
-            for index in tokens.logs.indices { tokens.logs[index].giveBack(cost, at: now) }
+        case .windows: tokens.giveBackOldest(cost, at: now)
+        }
+    }
+
+    /// Gives back tokens that were charged for a time.
+    func giveBack(_ cost: Int, ofTime time: Int64, to tokens: inout QuotaTokens, at now: Int64) {
+        switch self {
+        case .bucket(let rules): rules.giveBack(cost, to: &tokens.bucket, at: now)
+        case .windows: tokens.giveBack(cost, ofTime: time, at: now)
         }
     }
 
     // MARK: Questions
-
-    /// Whether `take` would take them.
-    func allows(_ cost: Int, of tokens: QuotaTokens, at now: Int64) -> Bool {
-        switch self {
-        case .bucket(let rules):
-            var copy = tokens.bucket
-            return rules.take(cost, from: &copy, at: now)
-        case .windows: return wait(for: cost, in: tokens, at: now) == 0
-        }
-    }
 
     /// How long until the tokens are there, in nanoseconds; nil if they never are.
     func wait(for cost: Int, in tokens: QuotaTokens, at now: Int64) -> Int64? {
@@ -127,6 +153,20 @@ struct QuotaTokens: Sendable {
         var time = now
         for index in logs.indices { time = max(time, logs[index].earliest(for: cost, at: now)) }
         return time
+    }
+
+    fileprivate mutating func giveBack(_ cost: Int, ofTime time: Int64, at now: Int64) {
+        for index in logs.indices { logs[index].remove(cost, ofTime: time, at: now) }
+    }
+
+    /// The oldest that still count anywhere: so in no period are more taken than allowed, whichever tokens they were.
+    fileprivate mutating func giveBackOldest(_ cost: Int, at now: Int64) {
+        guard let longest = logs.indices.max(by: { logs[$0].period < logs[$1].period }) else { return }
+        for part in logs[longest].removeOldest(cost, at: now) {
+            for index in logs.indices where index != longest {
+                logs[index].remove(part.cost, ofTime: part.time, at: now)
+            }
+        }
     }
 
     fileprivate mutating func append(_ cost: Int, at time: Int64) {

@@ -198,7 +198,7 @@ extension AwaitedTokens {
         do {
             if rest > 0 { try await sleep(rest, time) }
         } catch {
-            endTurn(givingBack: cost)
+            endTurn(givingBack: cost, ofTime: time)
             throw error
         }
         endTurn()
@@ -222,9 +222,9 @@ extension AwaitedTokens {
     }
 
     /// What the task gives back goes to those behind it: no call of `take` finds it before they are served.
-    private func endTurn(givingBack cost: Int = 0) {
+    private func endTurn(givingBack cost: Int = 0, ofTime time: Int64 = 0) {
         let turns = change { tokens, line, now in
-            rules.giveBack(cost, to: &tokens, at: now)
+            rules.giveBack(cost, ofTime: time, to: &tokens, at: now)
             return serveFirst(&tokens, &line, at: now)
         }
         turns.announce()
@@ -239,7 +239,7 @@ extension AwaitedTokens {
                 turns.served = (waiter, now.addingSaturating(debt))
                 return turns
             }
-            rules.giveBack(waiter.cost, to: &tokens, at: now)
+            rules.giveBack(waiter.cost, ofTime: .max, to: &tokens, at: now)
             turns.failed.append(waiter)
         }
         line = nil

@@ -40,6 +40,8 @@ struct WindowLog: Sendable {
 
     init(of window: Quota.Window) { self.window = window }
 
+    var period: Int64 { window.period }
+
     private func counted(_ cost: Int) -> Int128 { Int128(min(cost, window.tokens)) }
 
     /// Forgets the calls that count no more.
@@ -104,22 +106,39 @@ struct WindowLog: Sendable {
         }
     }
 
-    /// Forgets tokens: first those that are owed, the last ones first; then the oldest ones, so that in no period are
-    /// more taken than allowed, whichever of them they were.
-    mutating func giveBack(_ cost: Int, at now: Int64) {
+    /// Forgets the oldest calls up to a cost, or parts of them. Returns what it has forgotten.
+    mutating func removeOldest(_ cost: Int, at now: Int64) -> [(time: Int64, cost: Int)] {
         forget(at: now)
-        var rest = cost
+        var (removed, rest) = ([(time: Int64, cost: Int)](), cost)
         while rest > 0, !isEmpty {
-            let isOwed = calls[calls.count - 1].time > now
-            let index = isOwed ? calls.count - 1 : start
-            let old = calls[index].cost
-            let left = max(0, old - rest)
-            rest -= old - left
-            self.cost -= counted(old) - counted(left)
-            calls[index].cost = left
-            guard left == 0 else { return }
-            if isOwed { calls.removeLast() } else { start += 1 }
+            let part = min(rest, calls[start].cost)
+            removed.append((calls[start].time, part))
+            remove(part, from: start)
+            rest -= part
         }
+        return removed
+    }
+
+    /// Forgets a cost, or the part of it that still counts, of the calls of a time.
+    mutating func remove(_ cost: Int, ofTime time: Int64, at now: Int64) {
+        forget(at: now)
+        var (rest, index) = (cost, calls.count - 1)
+        while rest > 0, index >= start, calls[index].time >= time {
+            if calls[index].time == time {
+                let part = min(rest, calls[index].cost)
+                remove(part, from: index)
+                rest -= part
+            }
+            index -= 1
+        }
+    }
+
+    private mutating func remove(_ part: Int, from index: Int) {
+        let left = calls[index].cost - part
+        cost -= counted(calls[index].cost) - counted(left)
+        calls[index].cost = left
+        guard left == 0 else { return }
+        if index == start { start += 1 } else { calls.remove(at: index) }
     }
 
     // MARK: Questions

@@ -105,6 +105,14 @@ struct TokenBucketRules: Hashable, Sendable {
     func isFull(_ bucket: TokenBucket, at now: Int64) -> Bool { lack(bucket, at: now) <= 0 }
 }
 
+extension TokenBucketRules {
+    func answer(_ isAllowed: Bool, _ cost: Int, _ bucket: TokenBucket, at now: Int64) -> Quota.Answer {
+        Quota.Answer(
+            isAllowed, remaining(in: bucket, at: now), wait: isAllowed ? 0 : wait(for: cost, in: bucket, at: now),
+            timeToFill: timeToFill(bucket, at: now))
+    }
+}
+
 /// What a token bucket is made with.
 struct BucketSettings: Sendable {
     let rules: TokenBucketRules

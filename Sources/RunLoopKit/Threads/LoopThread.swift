@@ -86,13 +86,7 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     private func reportItemsLeft() {
         guard !loop.isClosing, loop.process.isCurrent else { return }
         for listener in loop.allEndListeners { listener.threadIsDropped() }
-        let items = loop.lock.withLock {
-            // A port waits for senders, which learn of the end; a limiter reports its call itself.
-            loop.modesWithItems.flatMap { mode -> [Loop.Item] in
-                mode.timers.allButIdle.filter { !$0.isOfLimiter }
-                    + mode.source1s.all.map(\.source).filter { !$0.isPort }
-            }
-        }
+        let items = loop.itemsThatWait
         // An actor on the loop holds this object. So it has been deallocated, and its items serve nothing any more.
         let names = Set(items.filter { $0.isolation != .actor }.map(\.name)).sorted()
         guard !names.isEmpty else { return }

@@ -151,6 +151,30 @@ case "nested in an observer":
     Loop.runMain { say("body ends") }
     say("returned")
 
+case "at once":
+    Loop.mistakeHandling = .call { say("\($0)") }
+    func timer(_ label: String) -> Loop.Timer { Loop.Timer(after: .seconds(1000), label: label) { _ in } }
+    Loop.main.add(timer("earlier"))
+    Loop.runMain {
+        Loop.main.add(timer("left"))
+        let background = timer("background")
+        background.keepsRunsGoing = false
+        Loop.main.add(background)
+    }
+    try Loop.runMain {
+        Loop.main.add(timer("waited for"))
+        try await Task.sleep(for: .milliseconds(1))
+    }
+    struct Failure: Error {}
+    do {
+        try Loop.runMain {
+            Loop.main.add(timer("of a failure"))
+            throw Failure()
+        }
+    } catch {
+        say("\(error)")
+    }
+
 case "twice":
     say("\(Loop.runMain { 1 } + Loop.runMain { 2 })")
 

@@ -132,6 +132,29 @@ import Testing
         #expect(reading.log.entries == ["closed late"] && reading.clock.now.nanoseconds == 3_000_000_000)
     }
 
+    @Test("A handler that runs may answer, and an end of another thread waits for it", arguments: [true, false])
+    func readingUnderWay(_ isElsewhere: Bool) throws {
+        let reading = try Reading { connection, event in
+            guard case .received = event else { return }
+            let end: @Sendable () -> Void = { #expect(connection.end(within: .seconds(3), readingFirst: true)) }
+            if isElsewhere {
+                let thread = Thread { end() }
+                thread.start()
+                while !thread.isFinished { usleep(100) }
+            } else {
+                end()
+            }
+            #expect(connection.send("answer "))
+        }
+        reading.ends.send("first")
+        reading.loop.run(mode: .default, for: .zero)
+        #expect(reading.log.entries == ["first"] && !reading.connection.send("late"))
+        #expect(readText(reading.ends.writer) == "answer ")
+        finishWriting(reading.ends.writer)
+        reading.run()
+        #expect(reading.log.entries == ["first", "closed"])
+    }
+
     @Test("A plain end ends the reading, and a period of zero leaves no time for it", arguments: [true, false])
     func readingIsCut(_ isPlain: Bool) throws {
         let reading = try Reading()

@@ -214,6 +214,52 @@ import Testing
         shell.output.hangUp()
     }
 
+    @Test("A child has not settled by the time that its others take to end")
+    func crashWithOthers() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (shell, log) = (Shell(), Log<String>())
+        let supervised = Supervised(
+            on: loop, backoff: .init(from: .seconds(1), to: .seconds(5)), quickEndLimit: 3, othersGrace: .seconds(9)
+        ) { try shell.start(leader: "exit 3") }
+        supervised.start { supervised, event in
+            if case .started(let child) = event {
+                shell.waitUntilReady()
+                waitForEnd(of: child.process)
+            } else {
+                log.add("\(event)")
+            }
+        }
+        loop.run()
+        #expect(
+            log.entries == [
+                "exited with 3, restarts after 1.0 seconds", "exited with 3, restarts after 2.0 seconds",
+                "exited with 3, is not restarted", "over: too many quick ends in a row",
+            ])
+    }
+
+    @Test("A restart that is asked for while the closure makes the child is of that child")
+    func restartInClosure() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (log, starts) = (Log<String>(), Count())
+        let itself = LoopBound<Supervised?>(nil, on: loop)
+        let supervised = Supervised(on: loop) {
+            if starts.up() == 1 { #expect(itself.value!.restart(within: .zero)) }
+            return try Child(starts.value == 1 ? "sleep" : "true", ["1000"])
+        }
+        itself.value = supervised
+        supervised.start { _, event in log.add(Self.describe(event)) }
+        loop.run()
+        #expect(
+            log.entries == [
+                "started", "killed by SIGKILL (9), restarts after 0.0 seconds", "started",
+                "exited with 0, is not restarted", "over: exited with 0, which is final",
+            ]
+                || log.entries.dropFirst(2) == [
+                    "started", "exited with 0, is not restarted", "over: exited with 0, which is final",
+                ])
+        itself.value = nil
+    }
+
     @Test("At a success the program may end what the child has left")
     func othersAfterSuccess() throws {
         let (loop, clock) = Loop.inVirtualTime()

@@ -40,7 +40,7 @@ import Testing
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
             var ports: [Loop.MessagePort<Int>] = []
-            for (index, count) in [2, 1, 0, 3, 3].enumerated() {
+            for (index, count) in [2, 1, 0, 3, 3, 3].enumerated() {
                 let loop = Loop(clock: VirtualClock())
                 let port = Loop.MessagePort<Int>(label: "\(index)") { _ in }
                 ports.append(port)
@@ -48,8 +48,19 @@ import Testing
                 for number in 0..<count { port.send(number) }
                 if index == 3 { loop.onEnd { _ = port.takeWaiting() } }
                 if index == 4 { port.invalidate() }
+                if index == 5 { port.disarm() }
                 loop.end()
             }
+            let thread = try LoopThread(name: "worker")
+            let port = Loop.MessagePort<Int>(label: "of a thread") { _ in }
+            ports.append(port)
+            try await thread.run {
+                thread.loop.add(port)
+                port.send(1)
+                // In the pass that sees it, no message is handled any more.
+                thread.stop(discardingPending: true)
+            }
+            try await thread.waitForEnd()
             let texts = mistakes.entries.map { "\($0)" }
             let areRight =
                 texts.count == 2 && texts[0].contains("2 messages in it were not")
@@ -58,25 +69,27 @@ import Testing
         }
     }
 
-    @Test("A stop that the loop's own thread loses is reported by the next run without a limit, once")
-    func stopBetweenRuns() async {
+    @Test("A stop that precedes the first run is reported, if that has no limit")
+    func stopBeforeRun() async {
         await #expect(processExitsWith: .success) {
             let mistakes = Log<Loop.Mistake>()
             Loop.mistakeHandling = .call { mistakes.add($0) }
-            let loop = Loop(clock: VirtualClock())
-            loop.run(mode: .default, for: .zero)
-            let other = Thread { loop.stop() }
+            let loops = (0..<4).map { _ in Loop(clock: VirtualClock()) }
+            for loop in loops { loop.perform { loop.stop() } }
+            let other = Thread { loops[0].stop() }
             other.start()
             while !other.isFinished { usleep(1000) }
-            loop.run()
-            loop.perform { loop.stop() }
-            loop.run()
+            loops[0].run()
+            // A stop after a run has ended is harmless.
+            loops[0].stop()
+            loops[0].run()
+            loops[1].stop()
+            loops[1].run(mode: .default, for: .zero)
+            loops[1].run()
             let isQuiet = mistakes.entries.isEmpty
-            loop.stop()
-            loop.stop()
-            loop.run(mode: .default, for: .zero)
-            for _ in 0..<2 { loop.run() }
-            _exit(isQuiet && mistakes.entries == [.stopBetweenRuns(thread: loop.threadName)] ? 0 : 1)
+            loops[2].stop()
+            for _ in 0..<2 { loops[2].run() }
+            _exit(isQuiet && mistakes.entries == [.stopBeforeRun(thread: loops[2].threadName)] ? 0 : 1)
         }
     }
 

@@ -36,21 +36,31 @@ import Testing
         #expect(quota.description == "Quota: 2 in any 1.0 seconds, 3 in any 60.0 seconds, 0 left")
     }
 
-    @Test("What is given back is owed, or the oldest")
+    @Test("What is given back is the oldest, so that no limit is exceeded")
     func giveBack() {
         let clock = VirtualClock(.manual)
         let quota = Quota(.atMost(2, inAny: .seconds(10)), clock: clock)
         #expect(quota.take().isAllowed)
         clock.advance(by: .seconds(5))
-        #expect(quota.reserve(1) == .zero && quota.reserve(2) == .seconds(10))
-        quota.giveBack(2)
-        #expect(quota.reserve(0) == .zero && quota.check().retryAfter == .seconds(5))
+        #expect(quota.take().isAllowed && quota.check().retryAfter == .seconds(5))
         quota.giveBack()
         // The later one is left.
         #expect(quota.take().isAllowed && quota.check().retryAfter == .seconds(10))
+        // What is owed stays, since somebody may rely on it.
+        #expect(quota.reserve(1) == .seconds(10))
+        quota.giveBack(2)
+        #expect(quota.reserve(0) == .seconds(10) && !quota.take(0).isAllowed)
         quota.giveBack(1000)
         quota.giveBack(-1)
         #expect(quota.check(0).remaining == 2 && quota.check(0).fullAfter == .zero)
+
+        let both = Quota(.atMost(1, inAny: .seconds(1)), .atMost(9, inAny: .seconds(60)), clock: clock)
+        #expect(both.take().isAllowed)
+        clock.advance(by: .seconds(1))
+        #expect(both.take().isAllowed)
+        both.giveBack()
+        // It may be the first one, which the short window has forgotten.
+        #expect(both.check().retryAfter == .seconds(1) && both.check(0).remaining == 0)
     }
 
     @Test("A cost above the window fills as many periods")
@@ -172,16 +182,19 @@ import Testing
                 #expect(debt == .nanoseconds(earliest - now), "step \(step)")
                 taken.append((earliest, cost))
                 for index in models.indices { models[index].calls.append((earliest, cost)) }
-            } else if models.allSatisfy({ $0.last <= now }) {
+            } else {
                 quota.giveBack(1, for: 1)
-                for index in models.indices {
-                    let first = models[index].calls.firstIndex { $0.time + models[index].period > now }
-                    guard let first else { continue }
-                    models[index].calls[first].cost -= 1
-                    if models[index].calls[first].cost == 0 { models[index].calls.remove(at: first) }
+                let longest = models.max { $0.period < $1.period }!
+                guard let time = longest.counted(at: now).first?.time else { continue }
+                for index in models.indices where time + models[index].period > now {
+                    let place = models[index].calls.firstIndex { $0.time == time }!
+                    models[index].calls[place].cost -= 1
+                    if models[index].calls[place].cost == 0 { models[index].calls.remove(at: place) }
                 }
                 // One of them was not made after all: whichever that was.
-                if let last = taken.indices.last(where: { taken[$0].cost > 0 }) { taken[last].cost -= 1 }
+                let counted = taken.indices.filter { taken[$0].cost > 0 && taken[$0].time + longest.period > now }
+                let made = counted.filter { taken[$0].time <= now }
+                if let call = (made.isEmpty ? counted : made).randomElement(using: &random) { taken[call].cost -= 1 }
             }
         }
         for model in models {

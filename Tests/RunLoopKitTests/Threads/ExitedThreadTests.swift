@@ -91,6 +91,24 @@ struct ExitedThreadTests {
         withExtendedLifetime(debounce) {}
     }
 
+    @Test("The end of another loop of the thread goes on, too")
+    func exitsAtTheEndOfAnotherLoop() throws {
+        let thread = try LoopThread(name: "leaving")
+        let (log, isOver) = (Log<String>(), Gate())
+        thread.perform {
+            let loop = Loop(clock: VirtualClock())
+            loop.onEnd { exitThread() }
+            loop.onEnd {
+                log.add("later handler")
+                isOver.open()
+            }
+            loop.end()
+        }
+        isOver.wait()
+        thread.join()
+        #expect(log.entries == ["later handler"])
+    }
+
     /// Blocks that the thread had already taken out of the queue, and those in it, in this mode and in others.
     @Test("Callers that wait for a later block get an answer too")
     func blocksBehind() async throws {

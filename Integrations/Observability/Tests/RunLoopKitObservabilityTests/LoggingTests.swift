@@ -27,7 +27,7 @@ import Testing
             .descriptorLeftReady(source: "descriptor", ready: "readable"), .lostSignals(source: "signal", count: 2),
             .neverAdded(item: "timer"), .mainLoopThatNeverRuns(item: "debounce"),
             .pausedListener(listener: "listener", error: error), .leftMessages(port: "message port", count: 1),
-            .stopBetweenRuns(thread: "worker"),
+            .stopBeforeRun(thread: "worker"), .mainBodyEndsAtOnce(items: ["timer"]),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -41,7 +41,7 @@ import Testing
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
             "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns", "pausedListener",
-            "leftMessages", "stopBetweenRuns",
+            "leftMessages", "stopBeforeRun", "mainBodyEndsAtOnce",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

@@ -65,9 +65,10 @@ extension Loop.Timer {
     /// Fixes the time that a delay means.
     @inline(__always)
     func setDelay(_ delay: Int64, on clock: LoopTime) {
-        fireTime = .at(min(clock.nanoseconds(timeBase).addingSaturating(delay), TimerHeap.stopped))
+        let base = timeBase
+        fireTime = .at(min(clock.nanoseconds(base).addingSaturating(delay), TimerHeap.stopped))
         // Within an interval the time is one of the grid.
-        if timeBase == .wallClock { hasFixedTime = repeats && delay > period }
+        if base == .wallClock { hasFixedTime = repeats && delay > period }
     }
 
     /// Fixes the time, now that the timer is added to a loop. Reads the clock here: no deadline counts from an older

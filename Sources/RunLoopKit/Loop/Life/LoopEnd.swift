@@ -33,8 +33,15 @@ extension Loop {
         fileprivate var firingTimers: ArraySlice<Timer> = []
         fileprivate var endHandlers: ArraySlice<EndHandler> = []
         fileprivate var endListeners: ArraySlice<EndListener> = []
+        /// Those that are called last.
+        fileprivate var lastHandlers: ArraySlice<EndHandler> = []
+        fileprivate var isClosed = false
+        /// Whether work that is left undone is a mistake: not if the program has asked to drop it.
+        fileprivate var reportsLeftWork: Bool
 
-        fileprivate init(isTelling: Bool) { self.isTelling = isTelling }
+        fileprivate init(isTelling: Bool, reportsLeftWork: Bool) {
+            (self.isTelling, self.reportsLeftWork) = (isTelling, reportsLeftWork)
+        }
 
         fileprivate var hasWork: Bool { !items.isEmpty || !blocks.isEmpty }
 
@@ -46,14 +53,13 @@ extension Loop {
     func end(tellingSources: Bool) {
         // A forked child must not end its parent's loop. The deinits close the child's copies of the descriptors.
         guard process.isCurrent, let estate = lock.withLock({ takeEstate(telling: tellingSources) }) else { return }
-        own.estate = estate
-        settle(estate)
+        // The deinit of a loop calls no handler, and nothing may retain the loop.
+        guard tellingSources else { return settle(estate) }
+        ThreadLoops.current.settling(estate, of: self) { settle(estate) }
     }
 
-    /// Goes on with an end that was under way when the thread exited, if there is one.
-    func goOnEnding() { if let estate = own.estate { settle(estate) } }
-
-    private func settle(_ estate: Estate) {
+    /// Does what is left to do. If a handler exits the thread, the thread's end calls this again.
+    func settle(_ estate: Estate) {
         if !exchange(&estate.isBegun, with: true) {
             own.host?.loopHasEnded(self)
             if case .virtual(let clock) = clock { clock.detach(ObjectIdentifier(self)) }
@@ -63,12 +69,19 @@ extension Loop {
         tellItems(of: estate)
         while let timer = estate.firingTimers.popFirst() { timer.handlerNeverReturns() }
         callEndHandlers(of: estate)
-        while estate.isTelling, estate.reportedCount < estate.items.count {
+        while estate.reportsLeftWork, estate.reportedCount < estate.items.count {
             estate.reportedCount += 1
             estate.items[estate.reportedCount - 1].item.reportLeftWork()
         }
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate.release()
+        if !exchange(&estate.isClosed, with: true) { closeDescriptors(of: estate) }
+        while let handler = estate.lastHandlers.popFirst() { handler.take()?() }
+        // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
+        giveUpJobs(isDeallocating: !estate.isTelling)
+    }
+
+    private func closeDescriptors(of estate: Estate) {
         lock.withLock {
             // A thread that found an item here may still reach the mode, and must not arm or watch anything in it.
             lastSleep = nil
@@ -76,14 +89,10 @@ extension Loop {
             timerFDs = TimerFDs()
         }
         waker.close()
-        own.estate = nil
-        let last = lock.withLock {
+        estate.lastHandlers = lock.withLock {
             advance(to: .over)
-            return takeEndHandlers(last: true)
+            return takeEndHandlers(last: true)[...]
         }
-        for handler in last { handler.take()?() }
-        // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
-        giveUpJobs(isDeallocating: !estate.isTelling)
     }
 
     /// Notifies the items of the modes that they have left, and then of the end.
@@ -103,9 +112,10 @@ extension Loop {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         let modes = modesWithItems
+        let isDiscarding = lifecycle.load(ordering: .relaxed) == .discarding
+        let estate = Estate(isTelling: isTelling, reportsLeftWork: isTelling && !isDiscarding)
         advance(to: .ended)
         endTime = now
-        let estate = Estate(isTelling: isTelling)
         // A thread that exited inside a block has left the others of its batch, which were posted first.
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }

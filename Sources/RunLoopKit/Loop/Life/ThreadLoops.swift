@@ -24,7 +24,18 @@ final class ThreadLoops {
     /// The end of the thread finds the work recorded here.
     private var workUnderWay: [any AnsweredWork] = []
 
+    /// The ends of loops that are under way on this thread, innermost last.
+    private var estates: [(loop: Loop, estate: Loop.Estate)] = []
+
     private init(_ id: ThreadID) { self.id = id }
+
+    /// Settles what a loop leaves, and remembers it meanwhile: if a handler exits the thread, its end goes on with it.
+    func settling(_ estate: Loop.Estate, of loop: Loop, _ body: () -> Void) {
+        estates.append((loop, estate))
+        body()
+        // A forked child may return from it.
+        if let index = estates.lastIndex(where: { $0.estate === estate }) { estates.remove(at: index) }
+    }
 
     /// Runs work, and records it while it runs. Traps if a forked child returns from it: to answer takes locks, which
     /// a thread that does not exist in the child may hold.
@@ -64,11 +75,11 @@ final class ThreadLoops {
 
     var loop: Loop { runningLoop ?? loopOfItsOwn }
 
-    /// The loop whose run is under way on this thread; or the thread's own, if that is sure to run: the main one, or a
-    /// `LoopThread`'s.
+    /// The loop whose run is under way on this thread; or the thread's own, if that is likely to run: the main one that
+    /// has run before, or a `LoopThread`'s.
     var loopThatRuns: Loop? {
         if let runningLoop { return runningLoop }
-        if id == .initial { return Loop.main }
+        if id == .initial { return Loop.main.hasEverRun ? Loop.main : nil }
         return ownLoop.flatMap { $0.isInRun || $0.isOfLoopThread ? $0 : nil }
     }
 
@@ -206,7 +217,7 @@ final class ThreadLoops {
     }
 
     private var isInRun: Bool {
-        ownLoop?.currentMode != nil || ownLoop?.own.estate != nil || runningLoop != nil || !virtualRuns.isEmpty
+        ownLoop?.currentMode != nil || !estates.isEmpty || runningLoop != nil || !virtualRuns.isEmpty
             || !workUnderWay.isEmpty
     }
 
@@ -214,13 +225,12 @@ final class ThreadLoops {
         // Before the loop's end, whose handlers may take long.
         for work in workUnderWay.reversed() { work.threadHasExited() }
         workUnderWay = []
+        // A handler of an end has exited the thread: the others are still to be called.
+        while let (loop, estate) = estates.popLast() { settling(estate, of: loop) { loop.settle(estate) } }
         // A thread that exits inside a run never reaches the end of the run, nor of those below it.
         for run in virtualRuns.reversed() { run.loop()?.end(tellingSources: true) }
         // The initial thread ends before its process if it has been given away.
-        let loop = id == .initial ? Loop.main : ownLoop
-        loop?.end(tellingSources: true)
-        // If a handler of that end has exited the thread.
-        loop?.goOnEnding()
+        (id == .initial ? Loop.main : ownLoop)?.end(tellingSources: true)
         for run in virtualRuns { run.clock.endRun(on: id) }
         (runningLoop, outerLoops, standsInFor) = (nil, [], nil)
     }

@@ -26,6 +26,8 @@ extension Loop {
     ///   awaits then throws `CancellationError`; it awaits its clean-up in a task of its own,
     ///   `try await Task { … }.value`.
     ///   See <doc:SwiftConcurrency#An-async-main>.
+    /// - *A body that returns at once,* and leaves timers or sources that it has added, has forgotten to wait for them:
+    ///   ``Loop/Mistake/mainBodyEndsAtOnce(items:)``.
     /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
     ///   returns, that run is stopped, and this function returns as soon as the handler does.
     ///
@@ -48,6 +50,7 @@ extension Loop {
                     + "first. Start a task there: Task { @MainActor in … }.")
         }
         let program = MainProgram<Value, Failure>()
+        let (items, passes) = (Set(main.itemsThatWait.map { ObjectIdentifier($0) }), main.counters.passes)
         let task = Task { @MainActor in
             do throws(Failure) {
                 program.end(.success(try await body()))
@@ -57,7 +60,12 @@ extension Loop {
         }
         while true {
             let reason = main.run(.default) { program.result != nil }
-            if let result = program.result { return try result.get() }
+            if let result = program.result {
+                // The body begins in the first pass.
+                let isFirstPass = main.counters.passes == passes + 1
+                if case .success = result, isFirstPass { main.reportItemsLeft(besides: items) }
+                return try result.get()
+            }
             guard reason == .stopped else {
                 fatalError(
                     ProcessMark.hasFirstThread
@@ -67,6 +75,15 @@ extension Loop {
             }
             task.cancel()
         }
+    }
+}
+
+extension Loop {
+    /// Reports what the body of `runMain` has added, and does not wait for.
+    private func reportItemsLeft(besides known: Set<ObjectIdentifier>) {
+        let items = itemsThatWait.filter { $0.keepsRunsGoing && !known.contains(ObjectIdentifier($0)) }
+        guard !items.isEmpty else { return }
+        Mistakes.shared.report(.mainBodyEndsAtOnce(items: Set(items.map(\.name)).sorted()))
     }
 }
 

@@ -24,6 +24,9 @@ extension Loop {
         /// Items with handlers of an actor do not count, since the actor is gone as well. Nor do limiters, which report
         /// a dropped call themselves: ``Loop/Mistake/droppedLimiter(limiter:)``.
         case droppedThread(name: String, items: [String])
+        /// The body of ``Loop/runMain(_:)`` has returned in the main loop's first pass, and has left these, which it
+        /// had added to ``Loop/main``: nothing runs that any more.
+        case mainBodyEndsAtOnce(items: [String])
         /// A loop was run in ``Loop/Mode/common``, in which no loop can run: `run` returned `finished`.
         case runInCommonModes
         /// A run with time to wait had nothing to wait for, and returned `finished` at once. `others` are the modes in
@@ -54,9 +57,9 @@ extension Loop {
         /// is stopped runs the blocks that it has accepted, and handles no messages. It is found after the handlers of
         /// ``Loop/onEnd(_:)``, which can take them: ``Loop/MessagePort/takeWaiting()``.
         case leftMessages(port: String, count: Int)
-        /// ``Loop/stop()`` was called on the loop's own thread in none of its runs, and so was lost; and
-        /// ``Loop/run()``, which nothing else ends, was called after it.
-        case stopBetweenRuns(thread: String)
+        /// ``Loop/stop()`` was called on the loop's own thread before its first run, and so was lost; and that run is
+        /// one of ``Loop/run()``, which has no limit.
+        case stopBeforeRun(thread: String)
         /// A level-triggered ``Loop/FileDescriptorSource`` was served some 2,000 times in a row, and its handler left
         /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe that is read, a
         /// terminal or a stream socket, if its peer has hung up, or its handler returns before a peer could answer (in
@@ -113,6 +116,10 @@ extension Loop {
                 "The LoopThread \"\(name.printable)\" was dropped, and so stopped, while these waited on it: "
                     + "\(items.joined(separator: ", ")). Keep a reference to the LoopThread as long as it is to work, "
                     + "or call stop() before it is dropped."
+            case .mainBodyEndsAtOnce(let items):
+                "The body of Loop.runMain has returned at once, and nothing serves what it has added: "
+                    + "\(items.joined(separator: ", ")). Await in the body what the program waits for; or set it up "
+                    + "outside of runMain, and call Loop.main.run()."
             case .runInCommonModes:
                 "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
                     + "in one of them, such as 'default'."
@@ -138,10 +145,9 @@ extension Loop {
                 "The loop of the \(port) has ended, and \(counted(count, "message")) in it "
                     + "\(count == 1 ? "was" : "were") not handled. Before the thread is stopped, wait until they were: "
                     + "by finish() and an end handler, or answers; or take them by takeWaiting() in an onEnd handler."
-            case .stopBetweenRuns(let thread):
-                "Loop.run() was called on the thread \"\(thread.printable)\" after a stop() outside of runs, which is "
-                    + "lost: it does not end this run. Let a block stop the loop, by perform { loop.stop() }; or do "
-                    + "not run it."
+            case .stopBeforeRun(let thread):
+                "The first run of the loop of \"\(thread.printable)\" begins after a stop(), which is lost: it does "
+                    + "not end this run. Let a block stop the loop, by perform { loop.stop() }; or do not run it."
             case .descriptorLeftReady(let source, let ready):
                 "The handler of the \(source) was called some 2,000 times in a row for what it leaves as it is "
                     + "(\(ready)), so that the loop spins. Let it read or write; or take that out of the source's "

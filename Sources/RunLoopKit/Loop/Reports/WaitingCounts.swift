@@ -74,3 +74,16 @@ extension Loop {
     /// Whether the loop runs a job, or a handler isolated to an actor. On the loop's thread.
     package var isInsideJob: Bool { own.isInsideJob }
 }
+
+extension Loop {
+    /// The timers that wait for a time, and the version-1 sources other than ports. A port waits for senders, which
+    /// learn of the loop's end; a limiter reports its call itself.
+    var itemsThatWait: [Item] {
+        lock.withLock {
+            modesWithItems.flatMap { mode -> [Item] in
+                mode.timers.allButIdle.filter { !$0.isOfLimiter }
+                    + mode.source1s.all.map(\.source).filter { !$0.isPort }
+            }
+        }
+    }
+}
