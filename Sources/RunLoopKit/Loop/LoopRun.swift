@@ -137,6 +137,17 @@ extension Loop {
         }
     }
 
+    /// Runs the loop for one pass, which does not sleep. Returns false if the run ended before its pass: passes of runs
+    /// that are nested in it do not count.
+    func makeOnePass(in mode: Mode) -> Bool {
+        var isMade = false
+        _ = run(mode, false, .limit(.onePass)) {
+            isMade = true
+            return false
+        }
+        return isMade
+    }
+
     /// How long a run may take, in its caller's words.
     private enum RunTime {
         case limit(Run.Limit)

@@ -485,4 +485,20 @@ import Testing
         clock.advance(by: .seconds(1))
         #expect(log.entries == ["block"])
     }
+
+    @Test("Advancing returns though an observer stops every run, and first runs the loop in another mode")
+    func runsThatStopAfterNestedOnes() {
+        let (loop, clock) = Loop.inVirtualTime(.manual)
+        let (nested, fired) = (Count(), Count())
+        loop.add(Loop.Source0 {}, in: "other")
+        loop.add(
+            Loop.Observer(.entry) { _, _ in
+                loop.run(mode: "other", for: .zero)
+                nested.up()
+                if nested.value < 100 { loop.stop() }
+            })
+        loop.add(Loop.Timer(every: .seconds(1)) { _ in fired.up() })
+        clock.advance(by: .seconds(3))
+        #expect(clock.now == seconds(3) && nested.value < 10 && fired.value == 0)
+    }
 }

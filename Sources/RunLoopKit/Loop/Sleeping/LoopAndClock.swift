@@ -19,12 +19,8 @@ extension Loop: ClockedLoop {
 
     func serve(until target: Int64) {
         run(mode: .default, until: Instant(nanoseconds: target))
-        while hasWorkNow(in: .default) {
-            let passes = tally.passes.load(ordering: .relaxed)
-            run(mode: .default, for: .zero)
-            // An observer may stop every run before its first pass.
-            if tally.passes.load(ordering: .relaxed) == passes { break }
-        }
+        // An observer may stop every run before its first pass.
+        while hasWorkNow(in: .default), makeOnePass(in: .default) {}
     }
 
     /// Whether a pass in `mode` would find something to do at once. An empty mode gets no pass, and what its items have
