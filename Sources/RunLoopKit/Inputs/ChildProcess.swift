@@ -64,6 +64,9 @@ extension Loop {
         /// number.
         @exclusivity(unchecked) private(set) var lastModes: ModeList?
 
+        /// Whether the child was in `common` when it became invalid.
+        @exclusivity(unchecked) private var wasInCommon = false
+
         /// The timer of the time limit: as `graceTimer`, until the child has ended.
         @exclusivity(unchecked) var limitTimer: Timer?
 
@@ -216,9 +219,18 @@ extension Loop {
             group.timerIsCounting()
         }
 
-        /// The timer of an invalid child stays, to complete the end; and the connections, for what waits.
+        /// No item is told that it has left `common`.
+        override func hasLeftWhileLocked(_ mode: ModeState) {
+            if mode.mode.namesCommonModes, !isValid { wasInCommon = true }
+        }
+
+        /// The timer of an invalid child stays, to complete the end; and the connections, for what waits. If the child
+        /// was in `common`, the timer joins it now, and so modes that become common later.
         override func didLeave(_ mode: Mode, of loop: Loop) {
-            guard isValid else { return }
+            guard isValid else {
+                if itemLock.withLock({ wasInCommon }), let timer = group.graceTimer { loop.insert(timer, in: .common) }
+                return
+            }
             for connection in connections.all { loop.remove(connection, in: mode) }
             for timer in timers { leaveBehind(timer, in: mode, of: loop) }
             group.forgetOthers()

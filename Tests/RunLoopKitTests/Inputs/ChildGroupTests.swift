@@ -275,4 +275,26 @@ private final class Family {
         loop.end()
         #expect(family.talking.text == "" && !isChild(family.child.process))
     }
+
+    @Test("The period counts in modes that become common after the child's end", arguments: [true, false])
+    func laterCommonMode(_ endsByItself: Bool) throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let family = try Family(of: 1, leader: endsByItself ? "exit 3" : "wait") { child, _ in
+            child.end(within: .seconds(5))
+        }
+        loop.add(family.child, in: .common)
+        if endsByItself {
+            waitForEnd(of: family.child.process)
+        } else {
+            family.child.end(within: .seconds(5))
+            family.child.invalidate()
+        }
+        let start = clock.now
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        loop.addCommonMode("later")
+        #expect(loop.run(mode: "later", for: .seconds(1000)) == .finished)
+        try #require(clock.now == start + .seconds(5))
+        #expect(family.talking.text == "")
+        spin(until: !isChild(family.child.process))
+    }
 }
