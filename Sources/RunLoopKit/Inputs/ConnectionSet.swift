@@ -40,8 +40,11 @@ extension Loop {
         /// Inserts a connection, until that is closed. From any thread. A connection that is in the set already counts
         /// once.
         ///
-        /// Add it to its loop first. After ``end(within:then:)`` it is not taken, and is ended in the same way, with
-        /// what is left of the period; nothing waits for it.
+        /// Add it to its loop first. One that is in no loop may join a loop later, so the set has it until it is closed
+        /// or invalidated. That includes one that was removed from its loop, or whose loop ended before this call.
+        ///
+        /// After ``end(within:then:)`` it is not taken, and is ended in the same way, with what is left of the period;
+        /// nothing waits for it.
         ///
         /// - Returns: Whether the set has the connection. False if it is invalid, and after ``end(within:then:)``.
         @discardableResult

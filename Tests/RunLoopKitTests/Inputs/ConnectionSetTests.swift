@@ -248,6 +248,19 @@ import Testing
         #expect(scene.connections.count == 1)
     }
 
+    @Test("A connection that is inserted after its loop's end, or removed before it, stays until the set ends")
+    func insertedAfterLoopEnds() throws {
+        let scene = Scene()
+        let (removed, late) = (try scene.pair(), try Pair())
+        scene.loop.add(late.connection)
+        scene.loop.remove(removed.connection)
+        scene.loop.end()
+        #expect(scene.connections.insert(late.connection))
+        #expect(scene.connections.count == 2 && late.connection.isValid && removed.connection.isValid)
+        scene.end(within: 5)
+        #expect(scene.connections.isEmpty && !late.connection.isValid && !removed.connection.isValid)
+    }
+
     @Test("A connection whose loop ends before the end is over is closed")
     func loopEndsBeforeTheEnd() throws {
         let scene = Scene()
