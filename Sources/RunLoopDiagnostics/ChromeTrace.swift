@@ -45,9 +45,10 @@ struct ChromeTraceWriter {
     // MARK: Slices
 
     private var spans: [String] {
-        trace.spans.map { span in
+        zip(trace.spans, sliceEnds).map { span, end in
             var members = [
-                ("cat", span.category.quotedForJSON), ("ts", time(span.start)), ("dur", span.duration.inMicroseconds),
+                ("cat", span.category.quotedForJSON), ("ts", time(span.start)),
+                ("dur", span.start.duration(to: end).inMicroseconds),
             ]
             var arguments = [("loop", quoted(trace.loops[span.loop]))]
             if case .wait(_, let reason) = span.kind { arguments.append(("ended by", quoted(reason))) }
@@ -56,6 +57,21 @@ struct ChromeTraceWriter {
             members.append(("args", joined(arguments)))
             return object("X", span.title, span.thread, members)
         }
+    }
+
+    /// When each span's slice ends: before one that begins inside the span and outlives it, since the span's loop was
+    /// detached. Slices of a track must not overlap.
+    private var sliceEnds: [Loop.Instant] {
+        var ends = trace.spans.map(\.end)
+        let outer = LoopTrace.Span.indicesAround(trace.spans)
+        for (index, span) in trace.spans.enumerated() {
+            var around = outer[index]
+            while let next = around, trace.spans[next].end < span.end {
+                ends[next] = min(ends[next], span.start)
+                around = outer[next]
+            }
+        }
+        return ends
     }
 
     /// What a thread hands over while none of its loops calls a handler: an arrow needs a slice to begin in.

@@ -24,7 +24,7 @@ extension LoopTrace {
         public let start: Loop.Instant
         /// When it ended; or when its loop was detached, or the trace ended, if that came first.
         public internal(set) var end: Loop.Instant
-        /// The number of spans of its thread around it; 0 for an outermost run.
+        /// The number of spans of its thread around it when it began; 0 for an outermost run.
         public let depth: Int
         /// Whether it had not ended at ``end``. Its times are those until then.
         public internal(set) var isOpen = true
@@ -170,7 +170,7 @@ struct SpanBuilder {
         }
         endDetached(before: nil)
         for thread in open.indices {
-            while let index = open[thread].last { close(index, on: thread, at: end, isOpen: true) }
+            while !open[thread].isEmpty { close(open[thread].count - 1, on: thread, at: end, isOpen: true) }
         }
         for (index, span) in spans.enumerated() where span.cause != 0 {
             let id = LoopTrace.HandoverID(loop: span.loop, number: span.cause)
@@ -243,7 +243,9 @@ struct SpanBuilder {
     /// The rest of all loops that a handler serves.
     private mutating func endRest(in index: Int, at time: Loop.Instant) {
         guard let rest = rests.removeValue(forKey: index) else { return }
-        spans[index].ownTime = rest.ownTime - rest.start.duration(to: time)
+        // A span that goes on inside takes its whole time.
+        let inner = open[spans[index].thread].drop { $0 != index }.dropFirst().first
+        spans[index].ownTime = rest.ownTime - rest.start.duration(to: inner.map { spans[$0].start } ?? time)
     }
 
     private mutating func explain(_ loop: Int, _ reason: String) {
@@ -266,7 +268,7 @@ struct SpanBuilder {
         spans.append(
             LoopTrace.Span(
                 kind: kind, loop: loop, thread: event.thread, start: event.time, end: end,
-                depth: open[event.thread].count, lateness: lateness, cause: cause))
+                depth: open[event.thread].last.map { spans[$0].depth + 1 } ?? 0, lateness: lateness, cause: cause))
         open[event.thread].append(spans.count - 1)
     }
 
@@ -279,33 +281,38 @@ struct SpanBuilder {
         guard let index = open[thread].last(where: { spans[$0].loop == loop && isMeant(spans[$0].kind) }) else {
             return nil  // Its beginning is lost.
         }
-        while let innermost = open[thread].last, innermost != index {
-            close(innermost, on: thread, at: event.time, isOpen: false)
+        while let innermost = open[thread].last {
+            close(open[thread].count - 1, on: thread, at: event.time, isOpen: false)
+            if innermost == index { break }
         }
-        close(index, on: thread, at: event.time, isOpen: false)
         return index
     }
 
-    /// Closes what was open in loops that were detached before that time, or at any, and what is open inside it.
+    /// Closes what was open in loops that were detached before that time, or at any. What is open inside it, of other
+    /// loops, goes on: the run of a guest lies around what its host does.
     private mutating func endDetached(before time: Loop.Instant?) {
         while let last = detached.last, time.map({ last.time < $0 }) ?? true {
             detached.removeLast()
             endRest(of: last.loop, at: last.time)
             for thread in open.indices {
-                while open[thread].contains(where: { spans[$0].loop == last.loop }) {
-                    close(open[thread].last!, on: thread, at: last.time, isOpen: true)
+                for place in open[thread].indices.reversed() where spans[open[thread][place]].loop == last.loop {
+                    close(place, on: thread, at: last.time, isOpen: true)
                 }
             }
         }
     }
 
-    private mutating func close(_ index: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {
-        open[thread].removeLast()
+    private mutating func close(_ place: Int, on thread: Int, at time: Loop.Instant, isOpen: Bool) {
+        let index = open[thread][place]
         // A handler may return before the next pass of its host ends the rest.
         endRest(in: index, at: time)
+        open[thread].remove(at: place)
         spans[index].end = time
         spans[index].isOpen = isOpen
-        spans[index].ownTime += spans[index].duration
-        if let outer = open[thread].last { spans[outer].ownTime -= spans[index].duration }
+        // The time of a span that goes on inside is still to be taken from the one that is around it then.
+        let inner = open[thread].dropFirst(place).first
+        let counted = spans[index].start.duration(to: inner.map { spans[$0].start } ?? time)
+        spans[index].ownTime += counted
+        if place > 0 { spans[open[thread][place - 1]].ownTime -= counted }
     }
 }

@@ -124,17 +124,19 @@ private struct EventWalk {
             next += 1
             return (trace.spans[next - 1].depth, cause(of: next - 1).map { "\(text), caused by \($0)" } ?? text)
         case .reached(.exit, _), .didCall, .didWait:
-            guard let span = removeSpan(endedBy: event) else { return (open[event.thread].count, text) }
+            guard let span = removeSpan(endedBy: event) else { return (depth(on: event.thread), text) }
             return (span.depth, "\(text)\(end(of: span))")
         default:
-            return (open[event.thread].count, text)
+            return (depth(on: event.thread), text)
         }
     }
 
+    /// That of what is in the innermost span.
+    private func depth(on thread: Int) -> Int { open[thread].last.map { trace.spans[$0].depth + 1 } ?? 0 }
+
     /// Removes the spans that a detach has ended, which is no event.
     private mutating func removeDetached(on thread: Int, before time: Loop.Instant) {
-        let first = open[thread].firstIndex { trace.spans[$0].isOpen && trace.spans[$0].end < time }
-        if let first { open[thread].removeSubrange(first...) }
+        open[thread].removeAll { trace.spans[$0].isOpen && trace.spans[$0].end < time }
     }
 
     /// Removes the span that an event ends, and those inside it. Nil if its beginning is lost.

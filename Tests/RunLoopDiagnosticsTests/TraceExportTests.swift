@@ -28,11 +28,6 @@ import Testing
         return tracer.snapshot()
     }
 
-    private func chromeEvents(_ trace: LoopTrace) throws -> [[String: Any]] {
-        let object = try JSONSerialization.jsonObject(with: Data(trace.chromeTrace.utf8)) as? [String: Any]
-        return try #require(object?["traceEvents"] as? [[String: Any]])
-    }
-
     @Test("The Chrome trace has tracks, slices, arrows with both ends, and counters")
     func chromeTrace() throws {
         let trace = try makeTrace()
@@ -66,20 +61,11 @@ import Testing
         #expect(Set(sends.map { ($0["args"] as! [String: Int])["number"]! }).count == sends.count)
     }
 
-    /// Perfetto draws slices of a track that overlap without nesting in a wrong place.
     @Test("Slices of a track nest, and arrows begin and end in slices")
     func slicesNest() throws {
         let events = try chromeEvents(try makeTrace())
-        let slices = events.filter { $0["ph"] as? String == "X" }
-        let ranges = slices.map { slice -> (track: Int, start: Double, end: Double) in
-            let start = slice["ts"] as! Double
-            return (slice["tid"] as! Int, start, start + (slice["dur"] as! Double))
-        }
-        for one in ranges {
-            for other in ranges where one.track == other.track && one.start < other.start {
-                #expect(other.start >= one.end || other.end <= one.end)
-            }
-        }
+        let ranges = slices(in: events)
+        #expect(nest(ranges))
         for arrow in events where ["s", "f"].contains(arrow["ph"] as? String) {
             let (time, track) = (arrow["ts"] as! Double, arrow["tid"] as! Int)
             #expect(ranges.contains { $0.track == track && $0.start <= time && time <= $0.end })
