@@ -489,12 +489,14 @@ static inline void clinux_pause(long nanoseconds) {
     syscall(SYS_nanosleep, &time, 0);
 }
 
-// Ends the caller's request, answered or not.
+// Ends the caller's request, answered or not. None is under way in a child that the caller's signal handler has forked
+// meanwhile: the child itself has written that, so relaxed.
 static inline void clinux_end_backtrace(void) {
     // The handler may answer between two of these.
     while (!clinux_change_backtrace(CLINUX_BACKTRACE_REQUESTED, CLINUX_BACKTRACE_IDLE)
            && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKING, CLINUX_BACKTRACE_ABANDONED)
-           && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKEN, CLINUX_BACKTRACE_IDLE)) {}
+           && !clinux_change_backtrace(CLINUX_BACKTRACE_TAKEN, CLINUX_BACKTRACE_IDLE)
+           && __atomic_load_n(&clinux_shared_backtrace()->state, __ATOMIC_RELAXED) != CLINUX_BACKTRACE_IDLE) {}
 }
 
 // Called in every forked child: the thread whose request was under way does not exist in it. Relaxed: no other does.

@@ -129,6 +129,13 @@ import Testing
             try fork("backtrace").child == ["child: has answered true", "child ended", "parent: has answered true"])
     }
 
+    @Test("A child forked by a signal handler inside a request for a backtrace waits for no answer")
+    func childIsForkedInsideRequest() throws {
+        #expect(
+            try fork("interrupted backtrace").child
+                == ["child: has answered false", "child ended", "parent: has answered true"])
+    }
+
     /// The limit is for a child that hangs; one that does not ends within milliseconds on any machine.
     @Test(
         "A child of a busy parent finds no lock of the library held",

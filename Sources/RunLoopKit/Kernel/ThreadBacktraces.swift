@@ -45,11 +45,12 @@ extension System {
     }
 
     /// Where another thread of this process is. Nil if the thread does not answer within the time, as one that blocks
-    /// the signal.
+    /// the signal; and at once in a child that a signal handler has forked meanwhile, which has no such thread.
     ///
     /// One thread at a time requests a backtrace. The others wait until its request is over, as long as ten take at
     /// most.
     package static func sample(ofThread thread: Int32, by signal: Int32, within nanoseconds: Int64) -> Sample? {
+        let process = ProcessMark.current
         let lastBegin = monotonicNanoseconds() + 10 * nanoseconds
         while clinux_request_backtrace(thread, signal) == 0 {
             guard monotonicNanoseconds() < lastBegin else { return nil }
@@ -58,7 +59,7 @@ extension System {
         defer { clinux_end_backtrace() }
         let end = monotonicNanoseconds() + nanoseconds
         while clinux_has_backtrace() == 0 {
-            guard monotonicNanoseconds() < end else { return nil }
+            guard monotonicNanoseconds() < end, process.isCurrent else { return nil }
             // Polled, since a handler must not do much to wake a thread.
             clinux_pause(20_000)
         }

@@ -31,18 +31,18 @@ enum BacktraceRequest {
         requesting.join()
     }
 
-    private static func hasAnswered(_ thread: Int32, within seconds: Int64) -> Bool {
+    static func hasAnswered(_ thread: Int32, within seconds: Int64) -> Bool {
         System.sample(ofThread: thread, by: signal, within: seconds * 1_000_000_000) != nil
     }
 
-    private static func change(_ how: Int32) {
+    static func change(_ how: Int32) {
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, signal)
         precondition(pthread_sigmask(how, &signals, nil) == 0)
     }
 
-    private static var isPending: Bool {
+    static var isPending: Bool {
         var signals = sigset_t()
         precondition(sigpending(&signals) == 0)
         return sigismember(&signals, signal) == 1

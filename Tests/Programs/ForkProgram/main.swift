@@ -346,6 +346,7 @@ case "keyed", "awaited":
     forking.drainAndWait()
 case "first": break
 case "backtrace": try BacktraceRequest.makeChild()
+case "interrupted backtrace": try InterruptedRequest.makeChild()
 case "main":
     useMainLoop(of: "parent", besides: Loop(clock: VirtualClock()))
     forkChild(children[choice]!)
