@@ -5,7 +5,9 @@ extension Loop {
     /// it; the handler runs on the loop's thread.
     ///
     /// The handler gets the observer and the activity; the loop is ``Loop/current``. Observers alone do not keep a run
-    /// going. An observer can be in several modes, but only in one loop at a time. CF: `CFRunLoopObserver`.
+    /// going. An observer can be in several modes, but only in one loop at a time. One whose handler exits its thread
+    /// (`pthread_exit`) counts as being called for ever: another loop that it joins never calls it. CF:
+    /// `CFRunLoopObserver`.
     ///
     /// ```swift
     /// let observer = Loop.Observer([.beforeWaiting, .afterWaiting]) { _, activity in print(activity) }
