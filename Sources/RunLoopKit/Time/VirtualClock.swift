@@ -161,21 +161,10 @@ public final class VirtualClock: @unchecked Sendable {
 
     // MARK: Moving the time by hand
 
-    /// Moves the time forward. On a *manual* clock it moves from deadline to deadline, and each is served before the
-    /// next, until `duration` has passed and the loops on the clock are idle. Zero or less only waits until they are
-    /// idle.
-    ///
-    /// - *On a thread that runs no loop of this clock,* the call waits until the loops' threads have served their
-    ///   deadlines.
-    /// - *On a thread that owns loops of this clock, outside a run,* it runs them in the default mode.
-    /// - *Inside a handler, on the thread of a hosted loop, on that of a ``LoopThread`` even at its end, and on an
-    ///   automatic clock* it serves nothing: the time passes as if the caller had taken that long. A test makes a
-    ///   handler slow this way. Loops of other threads serve what has become due at a moment that is not determined.
-    /// - *While a hold exists* it waits: a caller that has one itself waits forever.
-    public func advance(by duration: Duration) {
-        let nanoseconds = max(0, duration.wholeNanoseconds)
+    /// As `advance(by:)`, for the calling thread.
+    func advance(by nanoseconds: Int64, on thread: ThreadID) {
         // A thread that the clock counts as busy would wait for itself.
-        guard advance == .manual, !countsRun(on: ThreadLoops.currentID) else { return pass(nanoseconds) }
+        guard advance == .manual, !countsRun(on: thread) else { return pass(nanoseconds) }
         Lock.assertNoneHeld()  // The last reference to a loop may be released here: it ends, and detaches itself.
         let loops = lock.withLock { attached }
         let ownLoops = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread)
