@@ -79,14 +79,14 @@ import Testing
             "ConnectionSet": 1,
             "Debounce": 4, "DeprecatedHosting": 1, "DurationHistogram": 2, "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
-            "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
+            "LoopAndClock": 1, "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
             "LoopThreadPool": 3,
             "MainActorHandlers": 5, "MainActorLimiters": 5, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
             "Quota": 2, "QuotaWindow": 1,
             "RateLimitState": 5, "Limiter": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 3,
             "Throttle": 3,
             "AnyMethodRule": 1, "LimitedMethod": 3, "Ticks": 2, "Timer": 4,
-            "TimerSettings": 3, "VirtualClock": 3, "WaitingForALoop": 2,
+            "TimerSettings": 3, "VirtualClock": 2, "WaitingForALoop": 2,
         ]
         var found: [String: Int] = [:]
         for source in try librarySources() {

@@ -112,7 +112,7 @@ extension Loop {
         lock.assertHeld()
         guard !hasEnded else { return nil }
         let modes = modesWithItems
-        let isDiscarding = lifecycle.load(ordering: .relaxed) == .discarding
+        let isDiscarding = discardsBlocks
         let estate = Estate(isTelling: isTelling, reportsLeftWork: isTelling && !isDiscarding)
         advance(to: .ended)
         endTime = now
