@@ -110,7 +110,7 @@ final class ChildGroup: @unchecked Sendable {
 
     /// Whether anything in the group lives, besides the child, which has ended. True if that is unknown.
     var hasOthers: Bool {
-        switch lock.withLock({ isReaped ? .none : System.member(ofGroup: process) }) {
+        switch lock.withLock({ hasNumberWhileLocked ? System.member(ofGroup: process) : .none }) {
         case .none: return false
         case .unknown: return true
         case .living(let processFD):
@@ -177,8 +177,8 @@ final class ChildGroup: @unchecked Sendable {
     private func settle() {
         var member = System.GroupMember.none
         let (timer, completion) = lock.withLock { () -> (Loop.Timer?, Completion?) in
-            // By other code, perhaps.
-            if isReaped { return (self.timer, self.completion.take()) }
+            // By other code, perhaps: another group may have the number.
+            guard hasNumberWhileLocked else { return (self.timer, self.completion.take()) }
             if end == .counting { member = System.member(ofGroup: process) }
             guard case .none = member else { return (nil, nil) }
             if end == .counting { end = .killed }

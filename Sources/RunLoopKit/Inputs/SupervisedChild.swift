@@ -249,7 +249,8 @@ extension Loop {
         /// restarts it once; of the two periods the one counts that ends first.
         ///
         /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
-        /// - Returns: Whether another child will be started. False before ``start(_:)``, and after ``end(within:)``.
+        /// - Returns: Whether another child will be started, unless that fails. False before ``start(_:)``, and after
+        ///   ``end(within:)``.
         @discardableResult
         public func restart(within grace: Duration) -> Bool {
             let (isAccepted, child, timer) = lock.withLock { () -> (Bool, ChildProcess?, Timer?) in
@@ -296,9 +297,9 @@ extension Loop {
             let timer = Timer(after: pause, label: "pause of \(name)") { _ in attention.pauseIsOver() }
             let isEnding = lock.withLock {
                 (state, self.timer) = (.pausing, timer)
-                return grace != nil
+                return grace != nil || restartGrace != nil
             }
-            // An end that was asked for before has found no timer.
+            // What was asked for before has found no timer.
             if isEnding { timer.nextFireTime = loop.now }
             if loop.insert(timer, in: mode) { return true }
             attention.isOver = true

@@ -171,6 +171,20 @@ private final class Family {
         #expect(family.talking.text == "" && !isChild(family.child.process))
     }
 
+    @Test("A child that other code has reaped does not wait for its group")
+    func reapedBeforeItsGroup() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: 1, leader: "wait") { _, exit in log.add(exit) }
+        loop.add(family.child)
+        #expect(family.child.end(within: .seconds(1000)))
+        reap(family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(2000)) == .finished)
+        #expect(log.entries == [.unknown] && clock.now == Loop.Instant(nanoseconds: 0))
+        family.letGo()
+        #expect(family.talking.text == "")
+    }
+
     @Test("A child that waits for its group moves to another loop, and reports its exit there")
     func movesMeanwhile() throws {
         let (loops, log) = ([Loop.inVirtualTime().0, Loop.inVirtualTime().0], Log<String>())
