@@ -66,10 +66,13 @@ extension Loop.Timer {
     @inline(__always)
     func setDelay(_ delay: Int64, on clock: LoopTime) {
         let base = timeBase
+        if base == .wallClock { noteDelayOnWallClock(delay) }
         fireTime = .at(min(clock.nanoseconds(base).addingSaturating(delay), TimerHeap.stopped))
-        // Within an interval the time is one of the grid.
-        if base == .wallClock { hasFixedTime = repeats && delay > period }
     }
+
+    /// Within an interval the time is one of the grid.
+    @inline(never)
+    private func noteDelayOnWallClock(_ delay: Int64) { hasFixedTime = repeats && delay > period }
 
     /// Fixes the time, now that the timer is added to a loop. Reads the clock here: no deadline counts from an older
     /// time.
