@@ -44,8 +44,8 @@ extension Loop.ChildProcess {
     /// Lets nothing in the child's group outlive it: when the child has ended by itself, the others in its group, such
     /// as what a shell has started, are ended as by ``end(within:)``. Then its exit is reported. From any thread.
     ///
-    /// A second call replaces the period. Without others, nothing is signalled, and no time passes. A period without end
-    /// means SIGTERM alone, and the exit is reported at once.
+    /// A second call replaces the period. Without others, nothing is signalled, and no time passes. A period without
+    /// end means SIGTERM alone, and the exit is reported at once.
     ///
     /// systemd: `KillMode=control-group`.
     ///
