@@ -234,6 +234,8 @@ extension Loop {
             for connection in connections.all { loop.remove(connection, in: mode) }
             for timer in timers { leaveBehind(timer, in: mode, of: loop) }
             group.forgetOthers()
+            // In the modes that are left.
+            group.timerIsCounting()
         }
 
         /// Those that follow the child into its modes.

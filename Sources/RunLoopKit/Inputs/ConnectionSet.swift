@@ -92,7 +92,8 @@ extension Loop {
         ///   - completion: Called once, when the last connection has left the set: on the thread that closes it, which
         ///     is that of its loop, or invalidates it. If none is left now, a block calls it, on the loop that the
         ///     caller is in: one that runs, ``Loop/main`` if that has run before, or a ``LoopThread``'s. So do not wait
-        ///     for it there. On other threads it is called before this returns. It may outlive the set.
+        ///     for it there, nor in a handler of one of the connections, which is to answer first. On other threads it
+        ///     is called before this returns. It may outlive the set.
         public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
             let connections = members.beginEnd(within: period)
             members.noteClocks(of: connections, within: period)
@@ -104,7 +105,9 @@ extension Loop {
         /// Not inside the call, where that thread may be between two runs, and a stop would be lost.
         private static func callSoon(_ completion: @escaping @Sendable () -> Void) {
             let call = LastCall(completion)
-            ThreadLoops.current.loopThatRuns?.perform(in: .common, label: "end of a connection set") { call.make() }
+            guard let loop = ThreadLoops.current.loopThatRuns else { return }
+            let modes: Set<Mode> = [.common, loop.currentMode ?? .common]
+            loop.perform(in: modes, label: "end of a connection set") { call.make() }
         }
 
         /// Calls a closure once: when it is released, unless before.

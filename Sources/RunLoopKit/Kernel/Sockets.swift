@@ -39,11 +39,12 @@ extension System {
     }
 
     /// How many bytes have arrived and were not read; as many as there may be if the peer has finished, since its end
-    /// is to be read, too, or if the kernel does not say.
+    /// is to be read, too, or if the kernel does not count them.
     static func arrivedBytes(in descriptor: Descriptor) -> Int {
         let end: PollEvents = [.readHangUp, .hangUp]
-        guard let found = openReadiness(of: descriptor, for: end), found.isDisjoint(with: end) else { return .max }
-        let count = unreadBytes(in: descriptor)
+        guard let found = openReadiness(of: descriptor, for: end.union(.read)) else { return .max }
+        if found.isEmpty { return 0 }
+        let count = found.isDisjoint(with: end) ? unreadBytes(in: descriptor) : -1
         return count < 0 ? .max : Int(count)
     }
 

@@ -171,6 +171,22 @@ private final class Family {
         #expect(family.talking.text == "" && !isChild(family.child.process))
     }
 
+    @Test("A child that waits for its group and leaves one of its modes learns of the group's end in the others")
+    func leavesAMode() throws {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<Exit>()
+        let family = try Family(of: 1, leader: "wait") { _, exit in log.add(exit) }
+        for mode in [Loop.Mode.default, "other"] { loop.add(family.child, in: mode) }
+        #expect(family.child.end(within: .seconds(1000)))
+        waitForEnd(of: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .timedOut)
+        loop.remove(family.child, in: "other")
+        family.letGo()
+        waitForOthers(ofGroup: family.child.process)
+        #expect(loop.run(mode: .default, for: .seconds(2000)) == .finished && log.entries.count == 1)
+        #expect(clock.now == Loop.Instant(nanoseconds: 0) + .seconds(1))
+    }
+
     @Test("A child that other code has reaped does not wait for its group")
     func reapedBeforeItsGroup() throws {
         let (loop, clock) = Loop.inVirtualTime()

@@ -94,6 +94,16 @@ import Testing
         #expect(scene.run() == .stopped && scene.log.entries == ["called at 0", "end at 0"])
     }
 
+    @Test("The closure of an empty set is called in the mode that runs, even if that is not a common one")
+    func emptySetInOtherMode() {
+        let scene = Scene()
+        scene.loop.add(Loop.Timer(after: .seconds(9)) { _ in }, in: "server")
+        scene.loop.perform(in: "server") { [scene] in
+            scene.connections.end(within: .seconds(3)) { scene.loop.stop() }
+        }
+        #expect(scene.loop.run(mode: "server", for: .seconds(100)) == .stopped)
+    }
+
     @Test("The connections of a set get what has arrived before its end, also those that come late")
     func readingFirst() throws {
         let scene = Scene()
