@@ -60,7 +60,7 @@ import Testing
                 // In the pass that sees it, no message is handled any more.
                 thread.stop(discardingPending: true)
             }
-            try await thread.waitForEnd()
+            thread.joinBlocking()
             let texts = mistakes.entries.map { "\($0)" }
             let areRight =
                 texts.count == 2 && texts[0].contains("2 messages in it were not")
