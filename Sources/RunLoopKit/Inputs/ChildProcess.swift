@@ -219,7 +219,7 @@ extension Loop {
             group.timerIsCounting()
         }
 
-        /// No item is told that it has left `common`.
+        /// `didLeave` is not called for `common`, so this notes it.
         override func hasLeftWhileLocked(_ mode: ModeState) {
             if mode.mode.namesCommonModes, !isValid { wasInCommon = true }
         }

@@ -14,8 +14,8 @@
         Program("a connection: a hang-up against two sends") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 Loop.current.add(connection, in: .default)
                 let sender = start {
@@ -62,8 +62,8 @@
         Program("a connection: a period against an invalidation") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
                 let loop = Loop.current
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 loop.add(connection, in: .default)
@@ -79,8 +79,8 @@
         Program("a connection: a period against a hang-up") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
                 let loop = Loop.current
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 loop.add(connection, in: .default)
@@ -98,8 +98,8 @@
         Program("a connection: an end that reads first against a peer that sends on", bound: 2) { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
                 let loop = Loop.current
                 let connection = try! Loop.Connection(owning: ends.mine) { connection, event in
                     let isFirst = events.bytes == 0
@@ -125,17 +125,11 @@
                 _ = clinux_close(ends.peers)
             }
         },
-        Program("a set of connections: an insertion against an end") { play in play.insertsAgainstAnEnd() },
-        Program("a set of connections: the last close against an end") { play in play.closesAgainstAnEnd() },
-        Program("a set of connections: two leave together") { play in play.leaveTogether() },
-        Program("a set of connections: an insertion against an invalidation") { play in
-            play.insertsAgainstAnInvalidation()
-        },
         Program("a connection: bytes against an invalidation") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
-                let events = Events(play, play.capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
                 let loop = Loop.current
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 loop.add(connection, in: .default)
@@ -161,9 +155,9 @@
         Program("a connection: bytes against a handler") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
+                let ends = ConnectionEnds()
                 let loop = Loop.current
-                let events = Events(play, play.capture())
+                let events = ConnectionEvents(play, play.capture())
                 let connection = try! Loop.Connection(owning: ends.mine)
                 let threads = [
                     start {
@@ -187,9 +181,9 @@
         Program("a connection: bytes against a pause of receiving") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
+                let ends = ConnectionEnds()
                 let loop = Loop.current
-                let events = Events(play, play.capture())
+                let events = ConnectionEvents(play, play.capture())
                 let connection = try! Loop.Connection(owning: ends.mine) { connection, event in
                     events.note(event)
                     if event == .peerFinished { connection.end() }
@@ -214,7 +208,7 @@
         Program("a connection: a handler is set against a hang-up") { play in
             play.keepsDescriptors()
             play.thread {
-                let ends = Ends()
+                let ends = ConnectionEnds()
                 let connection = try! Loop.Connection(owning: ends.mine)
                 _ = clinux_close(ends.peers)
                 play.reports(connection) { handler in
@@ -272,7 +266,7 @@
     ]
 
     /// A pair of sockets.
-    private final class Ends: Sendable {
+    final class ConnectionEnds: Sendable {
         let mine: Int32
         let peers: Int32
 
@@ -289,7 +283,7 @@
     }
 
     /// What a connection reports: nothing after its end.
-    private final class Events: @unchecked Sendable {
+    final class ConnectionEvents: @unchecked Sendable {
         private let play: Play
         private let captured: Shared<Int>
         private(set) var closed = 0
@@ -312,8 +306,8 @@
         fileprivate func endsAfterTheShorterPeriod(before earlier: Duration? = nil) {
             keepsDescriptors()
             thread { [self] in
-                let ends = Ends()
-                let events = Events(self, capture())
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(self, capture())
                 let loop = Loop.current
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 loop.add(connection, in: .default)
@@ -331,107 +325,6 @@
             }
         }
 
-        /// A connection is inserted while another thread ends the set, which has one already.
-        fileprivate func insertsAgainstAnEnd() {
-            keepsDescriptors()
-            thread { [self] in
-                let pairs = [Ends(), Ends()]
-                let events = [Events(self, capture()), Events(self, capture())]
-                let loop = Loop.current
-                let connections = Loop.ConnectionSet()
-                let made = pairs.indices.map { index in
-                    try! Loop.Connection(owning: pairs[index].mine) { events[index].note($1) }
-                }
-                for connection in made { loop.add(connection, in: .default) }
-                require(connections.insert(made[0]), "The first one is not taken.")
-                let (ended, captured) = (Shared(0), capture())
-                let caller = start {
-                    connections.end(within: .seconds(10)) {
-                        captured.value += 1
-                        ended.value = events.reduce(0) { $0 + $1.closed }
-                    }
-                }
-                let isTaken = connections.insert(made[1])
-                let begin = loop.now
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                System.join(caller)
-                let time = begin.duration(to: loop.now)
-                require(result == .finished && time < .seconds(12), "It is \(result) after \(time).")
-                require(events.allSatisfy { $0.closed == 1 }, "An end was not reported once.")
-                require(captured.value == 1, "The end of the set was reported \(captured.value) times.")
-                require(ended.value >= (isTaken ? 2 : 1), "The end of the set came before that of its connections.")
-                require(connections.isEmpty && !connections.insert(made[1]), "The set takes connections.")
-                for pair in pairs { _ = clinux_close(pair.peers) }
-            }
-        }
-
-        /// The peer of the only connection closes while two threads end the set.
-        fileprivate func closesAgainstAnEnd() {
-            keepsDescriptors()
-            thread { [self] in
-                let ends = Ends()
-                let events = Events(self, capture())
-                let loop = Loop.current
-                let connections = Loop.ConnectionSet()
-                let connection = try! Loop.Connection(owning: ends.mine) { connection, event in
-                    events.note(event)
-                    if event == .peerFinished { connection.end() }
-                }
-                loop.add(connection, in: .default)
-                connections.insert(connection)
-                let captured = capture()
-                let callers = (0..<2).map { _ in
-                    start {
-                        connections.end(within: .seconds(10)) { [self] in
-                            captured.value += 1
-                            require(events.closed == 1 && connections.isEmpty, "The set has ended too soon.")
-                        }
-                    }
-                }
-                _ = clinux_close(ends.peers)
-                let result = loop.run(mode: .default, for: .seconds(1000))
-                for caller in callers { System.join(caller) }
-                require(result == .finished, "The run returned \(result).")
-                require(captured.value == 2, "The end was reported \(captured.value) times.")
-            }
-        }
-
-        /// Two connections leave a set on two threads, while a third one asks for those that are left.
-        fileprivate func leaveTogether() {
-            keepsDescriptors()
-            thread { [self] in
-                let pairs = [Ends(), Ends()]
-                let connections = Loop.ConnectionSet()
-                let captured = capture()
-                let made = pairs.map { try! Loop.Connection(owning: $0.mine) { _, _ in captured.value += 1 } }
-                for connection in made { connections.insert(connection) }
-                let threads = made.map { connection in start { connection.invalidate() } }
-                let left = connections.connections
-                require(left.allSatisfy { one in made.contains { $0 === one } }, "The set has another connection.")
-                for thread in threads { System.join(thread) }
-                require(connections.isEmpty && connections.connections.isEmpty, "A connection is left.")
-                for pair in pairs { _ = clinux_close(pair.peers) }
-            }
-        }
-
-        /// A connection's loop ends, while one thread inserts the connection and another invalidates it.
-        fileprivate func insertsAgainstAnInvalidation() {
-            keepsDescriptors()
-            thread { [self] in
-                let ends = Ends()
-                let connections = Loop.ConnectionSet()
-                let captured = capture()
-                let connection = try! Loop.Connection(owning: ends.mine) { _, _ in captured.value += 1 }
-                let loop = Loop(clock: VirtualClock())
-                loop.add(connection, in: .default)
-                let threads = [start { connections.insert(connection) }, start { connection.invalidate() }]
-                loop.end()
-                for thread in threads { System.join(thread) }
-                require(connections.isEmpty && connections.connections.isEmpty, "A connection is left.")
-                _ = clinux_close(ends.peers)
-            }
-        }
-
         /// One answer of the kernel lists a descriptor and, behind it, a ready item, which another thread invalidates.
         ///
         /// - Parameter add: Makes the item, ready, and adds it to the loop. Something listens at the path.
@@ -443,7 +336,7 @@
                 let loop = Loop.current
                 let path = "\0scheduled-\(getpid())"
                 let listener = try! Loop.Listener(.unix(path)) { _, _ in }
-                let ends = Ends()
+                let ends = ConnectionEnds()
                 let source = try! Loop.FileDescriptorSource(owning: ends.mine) { source, _ in source.invalidate() }
                 loop.add(source, in: .default)
                 ends.write()
@@ -503,9 +396,9 @@
         ) {
             keepsDescriptors()
             thread { [self] in
-                let ends = Ends(small: small)
+                let ends = ConnectionEnds(small: small)
                 let loop = Loop.current
-                let (events, others) = (Events(self, capture()), Events(self, capture()))
+                let (events, others) = (ConnectionEvents(self, capture()), ConnectionEvents(self, capture()))
                 let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
                 let peer = try! Loop.Connection(owning: ends.peers) {
                     others.note($1)

@@ -363,8 +363,8 @@
 
     let programs =
         lockPrograms + loopPrograms + threadPrograms + childPrograms + descriptorPrograms + connectionPrograms
-        + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms + limiterPrograms
-        + taskPrograms + diagnosticsPrograms + releasePrograms
+        + connectionSetPrograms + folderPrograms + portPrograms + sourcePrograms + signalPrograms + timerPrograms
+        + limiterPrograms + taskPrograms + diagnosticsPrograms + releasePrograms
 
     /// Starts a thread that takes part.
     @discardableResult

@@ -2,9 +2,8 @@ extension Loop.Item {
     /// Adds an item that follows this one to modes that this one is in. From then on `didJoin` and `didLeave` add and
     /// remove it.
     ///
-    /// It is added to each common mode, but not to `common` itself: no item is told that it has left `common`. What
-    /// follows an invalid item is added there, too. That item moves no more, and the follower may stay to complete its
-    /// end.
+    /// It is added to each common mode, but not to `common`, for which `didLeave` is not called. What follows an
+    /// invalid item is added there, too: that item moves no more, and the follower may stay to complete its end.
     func takeAlong(_ follower: Loop.Item, to modes: ModeList) {
         var modes = modes
         while true {
