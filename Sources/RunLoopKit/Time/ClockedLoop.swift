@@ -14,6 +14,10 @@ protocol ClockedLoop: AnyObject {
     /// When the first timer of the default mode is due.
     var nextWakeUpTime: Int64? { get }
 
+    /// Reports that a deadline has come by hand which the loop does not serve, since its thread does not run it. Called
+    /// by another thread, with no lock held.
+    func reportIfUnserved(at time: Int64)
+
     /// Called when the clock's wall clock was set.
     func followWallClock()
 

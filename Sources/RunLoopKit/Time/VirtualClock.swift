@@ -166,8 +166,8 @@ public final class VirtualClock: @unchecked Sendable {
         // A thread that the clock counts as busy would wait for itself.
         guard advance == .manual, !countsRun(on: thread) else { return pass(nanoseconds) }
         Lock.assertNoneHeld()  // The last reference to a loop may be released here: it ends, and detaches itself.
-        let loops = lock.withLock { attached }
-        let ownLoops = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread)
+        let loops = lock.withLock { attached }.compactMap { $0.loop() }
+        let ownLoops = loops.filter(\.isOnOwnThread)
         let target = lock.withLock { time(after: nanoseconds) }
         serve(ownLoops, until: target)
         lock.withLock {
@@ -175,6 +175,7 @@ public final class VirtualClock: @unchecked Sendable {
             jumpIfIdle()
             while time < target || !isIdle { changed.wait(with: lock) }
         }
+        for loop in loops { loop.reportIfUnserved(at: target) }
     }
 
     /// Runs the caller's own loops until a time on a manual clock. They take turns, so that none moves the time past a

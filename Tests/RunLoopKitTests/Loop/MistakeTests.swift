@@ -93,6 +93,42 @@ import Testing
         }
     }
 
+    @Test("An advance past a deadline of a loop that another thread does not run is reported")
+    func advanceWithoutRun() async {
+        await #expect(processExitsWith: .success) {
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let clock = VirtualClock(.manual)
+            let (own, idle, running) = (Loop(clock: clock), Log<Loop>(), Gate())
+            // Loops of this thread, and of a `LoopThread`, are served.
+            let thread = try LoopThread(clock: clock)
+            for loop in [own, thread.loop] { loop.add(Loop.Timer(after: .seconds(1), repeating: .seconds(1)) { _ in }) }
+            let others = [
+                Thread {
+                    let loop = Loop(clock: clock)
+                    loop.add(Loop.Timer(after: .seconds(2)) { _ in })
+                    idle.add(loop)
+                },
+                Thread {
+                    let loop = Loop(clock: clock)
+                    loop.add(Loop.Timer(after: .seconds(2)) { _ in })
+                    loop.perform { running.open() }
+                    loop.run()
+                },
+            ]
+            for other in others { other.start() }
+            running.wait()
+            while !others[0].isFinished { usleep(1000) }
+            clock.advance(by: .seconds(1))
+            let isQuiet = mistakes.entries.isEmpty
+            clock.advance(by: .seconds(1))
+            thread.stop()
+            thread.joinBlocking()
+            let expected = Loop.Mistake.advanceWithoutRun(thread: idle.entries[0].threadName)
+            _exit(isQuiet && mistakes.entries == [expected] && "\(expected)".contains("nothing was called") ? 0 : 1)
+        }
+    }
+
     @Test("Each kind of item says that it was never added, but not one that was added, refused or invalidated")
     func itemsNeverAdded() async {
         await #expect(processExitsWith: .success) {

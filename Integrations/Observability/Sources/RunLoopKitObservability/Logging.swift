@@ -32,6 +32,7 @@ extension Loop.Mistake {
         case .leftMessages: "leftMessages"
         case .mainBodyEndsAtOnce: "mainBodyEndsAtOnce"
         case .stopBeforeRun: "stopBeforeRun"
+        case .advanceWithoutRun: "advanceWithoutRun"
         case .descriptorLeftReady: "descriptorLeftReady"
         case .lostSignals: "lostSignals"
         case .pausedListener: "pausedListener"

@@ -60,6 +60,9 @@ extension Loop {
         /// ``Loop/stop()`` was called on the loop's own thread before its first run, and so was lost; and that run is
         /// one of ``Loop/run()``, which has no limit.
         case stopBeforeRun(thread: String)
+        /// ``VirtualClock/advance(by:)`` has passed a deadline of a loop that belongs to another thread, which does not
+        /// run it: nothing was called.
+        case advanceWithoutRun(thread: String)
         /// A level-triggered ``Loop/FileDescriptorSource`` was served some 2,000 times in a row, and its handler left
         /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe that is read, a
         /// terminal or a stream socket, if its peer has hung up, or its handler returns before a peer could answer (in
@@ -148,6 +151,11 @@ extension Loop {
             case .stopBeforeRun(let thread):
                 "The first run of the loop of \"\(thread.printable)\" begins after a stop(), which is lost: it does "
                     + "not end this run. Let a block stop the loop, by perform { loop.stop() }; or do not run it."
+            case .advanceWithoutRun(let thread):
+                "VirtualClock.advance(by:) has passed a deadline of the loop of \"\(thread.printable)\", which that "
+                    + "thread does not run, and so nothing was called. Make the loop, and advance the clock, on one "
+                    + "thread (between two awaits, a task may change its thread); or let the other thread run it "
+                    + "meanwhile, as a LoopThread does."
             case .descriptorLeftReady(let source, let ready):
                 "The handler of the \(source) was called some 2,000 times in a row for what it leaves as it is "
                     + "(\(ready)), so that the loop spins. Let it read or write; or take that out of the source's "

@@ -15,6 +15,12 @@ extension Loop: ClockedLoop {
         }
     }
 
+    func reportIfUnserved(at time: Int64) {
+        // A `LoopThread`'s is about to run, or has ended.
+        guard !isOnOwnThread, !isOfLoopThread, !isInRun, let due = nextWakeUpTime, due <= time else { return }
+        Mistakes.shared.report(.advanceWithoutRun(thread: threadName))
+    }
+
     func followWallClock() { lock.withLock { wallClockWasSet() } }
 
     func serve(until target: Int64) {
@@ -62,6 +68,9 @@ extension VirtualClock {
     ///   automatic clock* it serves nothing: the time passes as if the caller had taken that long. A test makes a
     ///   handler slow this way. Loops of other threads serve what has become due at a moment that is not determined.
     /// - *While a hold exists* it waits: a caller that has one itself waits forever.
+    ///
+    /// A loop that its thread does not run serves nothing then. That is reported:
+    /// ``Loop/Mistake/advanceWithoutRun(thread:)``.
     public func advance(by duration: Duration) {
         advance(by: max(0, duration.wholeNanoseconds), on: ThreadLoops.currentID)
     }
