@@ -26,8 +26,10 @@ import Testing
 
         func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)
+            // The job that is passed on may end before this does, and with its task the last reference to this object.
+            let (loop, whenPassedOn) = (loop.value, whenPassedOn)
             whenEnqueued(count.up())
-            if let loop = loop.value {
+            if let loop {
                 loop.enqueue(ExecutorJob(job))
             } else {
                 job.runSynchronously(on: asUnownedTaskExecutor())
