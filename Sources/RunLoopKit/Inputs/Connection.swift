@@ -225,6 +225,11 @@ extension Loop {
         /// read. From any thread, even once the connection is closed. What the kernel has taken over is not counted.
         public var droppedByteCount: Int { stateLock.withLock { state.droppedCount } }
 
+        /// How many bytes of the peer's no handler got, since they came after ``end()``, or after what
+        /// ``end(within:readingFirst:)`` still read. From any thread, even once the connection is closed. What comes
+        /// after that is not counted.
+        public var ignoredByteCount: Int { stateLock.withLock { state.ignoredCount } }
+
         /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. From any thread. A
         /// second call does nothing.
         ///

@@ -14,8 +14,8 @@ extension Loop.Connection {
     ///   answer it: only then is the peer told that nothing more comes. If the peer had finished, that is reported,
     ///   too. A handler that runs is waited for, so it must not wait for the end. A call that does not read first ends
     ///   the reading, and so does the end of the period.
-    /// - *What arrives later* is dropped, and a peer that goes on sending does not learn of it before the connection is
-    ///   closed. Let it wait for answers, or stop when it sees the end.
+    /// - *What arrives later* is dropped and counted: ``ignoredByteCount``. A peer that goes on sending does not learn
+    ///   of it before the connection is closed. Let it wait for answers, or stop when it sees the end.
     /// - *A second call:* of the two periods the one counts that ends first.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///

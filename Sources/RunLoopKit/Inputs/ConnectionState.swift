@@ -44,6 +44,9 @@ struct ConnectionState {
     /// How many bytes were accepted, and never handed to the kernel.
     private(set) var droppedCount = 0
 
+    /// How many bytes of the peer's no handler got, since they came after the end.
+    private(set) var ignoredCount = 0
+
     /// Why nothing can be sent any more.
     private var failure: LoopError?
 
@@ -154,11 +157,14 @@ struct ConnectionState {
     /// Fails, since the time for an orderly end is over, unless both sides have finished. Returns what `end()` does, or
     /// nil if the connection is closed.
     mutating func expire() -> LoopError?? {
-        guard descriptor != nil else { return nil }
+        guard let descriptor else { return nil }
         if isFinished { return .some(failure) }
-        let missing =
+        // The period also cuts the reading.
+        if readsBeforeEnd { ignoredCount += max(0, Int(System.unreadBytes(in: descriptor.number))) }
+        var missing =
             isConnecting
             ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"
+        if ignoredCount > 0 { missing += ", and \(ignoredCount) of the peer's came too late" }
         fail(LoopError(call: "end(within:)", code: System.timedOut, advice: missing))
         return .some(failure)
     }
@@ -210,6 +216,7 @@ struct ConnectionState {
     mutating func serveReceiving(_ count: Int) -> Bool {
         if count == 0 { hasPeerFinished = true }
         if case .bytes(let rest) = endAfterReading { endAfterReading = .bytes(max(0, rest - count)) }
+        if isEnding { ignoredCount += count }
         return !isEnding && (count > 0 || failure == nil)
     }
 

@@ -40,8 +40,15 @@ import Testing
         #expect(ending.connection.end(within: .seconds(9)) && ending.connection.end(within: .seconds(3)))
         #expect(ending.connection.end(within: .seconds(5)) && ending.connection.end(within: .seconds(Int64.max)))
         #expect(loop.run(mode: isInTwoModes ? "other" : .default, for: .seconds(2)) == .timedOut)
+        // After the end, as it waits, and while the loop serves it.
+        for _ in 0..<2 {
+            ending.ends.send("late")
+            loop.run(mode: .default, for: .milliseconds(10))
+        }
         #expect(loop.run(mode: .default, for: .seconds(20)) == .finished)
-        let text = "end(within:): Connection timed out (ETIMEDOUT); \(count) bytes were dropped"
+        let text =
+            "end(within:): Connection timed out (ETIMEDOUT); \(count) bytes were dropped, "
+            + "and 8 of the peer's came too late"
         #expect(ending.log.entries == ["closed(Optional(\(text))) after 3.0 seconds"])
         #expect(!ending.connection.isValid && ending.connection.pendingByteCount == 0)
         #expect(loop.run(mode: "other", for: .seconds(1)) == .finished)
@@ -130,6 +137,7 @@ import Testing
         reading.ends.send("late")
         reading.run()
         #expect(reading.log.entries == ["closed late"] && reading.clock.now.nanoseconds == 3_000_000_000)
+        #expect(reading.connection.ignoredByteCount == 4 && reading.connection.droppedByteCount == 0)
     }
 
     @Test("A handler that runs may answer, and an end of another thread waits for it", arguments: [true, false])
@@ -164,6 +172,7 @@ import Testing
         finishWriting(reading.ends.writer)
         reading.run()
         #expect(reading.log.entries == [isPlain ? "closed" : "closed late"])
+        #expect(reading.connection.ignoredByteCount == 5)
     }
 
     @Test("What was accepted and dropped is counted", arguments: ["period", "invalidated", "failed"])
