@@ -26,7 +26,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake)
+        accept(PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake)
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as
@@ -38,7 +38,7 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(block, modes, wake, Place(label, file, line))
+        accept(block, modes, wake, Place(label, file, line))
     }
 
     /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does, and returns an object
@@ -49,7 +49,7 @@ extension Loop {
         _ block: @escaping @Sendable () -> Void
     ) -> PendingBlock? {
         let handle = PendingBlock(loop: self, Place(label, file, line))
-        return post(PostedBlock(body: block, handle: handle), mode, wake) ? handle : nil
+        return accept(PostedBlock(body: block, handle: handle), mode, wake) ? handle : nil
     }
 
     /// Runs a block after a delay, by a timer. From any thread. Cocoa: `performSelector:withObject:afterDelay:`, and
@@ -80,11 +80,11 @@ extension Loop {
     func perform(
         in modes: Set<Mode>, _ place: Place, isReported: Bool = true, _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        post(block, modes, true, place, isReported)
+        accept(block, modes, true, place, isReported)
     }
 
     func perform(in mode: Mode, _ place: Place, _ block: @escaping @Sendable () -> Void) -> Bool {
-        post(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true)
+        accept(PostedBlock(body: block, handle: noteOfHandover(place)), mode, true)
     }
 
     /// Posts a block that a caller waits for. If it will not run, it is dropped at once, even while another block runs.
@@ -120,14 +120,14 @@ extension Loop {
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.
 
     @inline(__always)
-    private func post(_ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
+    private func accept(_ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
         guard beginAccepting(block.handle) else { return false }
         append(block, for: mode, isAwaited: false)
         endAccepting(wake)
         return true
     }
 
-    private func post(
+    private func accept(
         _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place,
         _ isReported: Bool = true
     ) -> Bool {
