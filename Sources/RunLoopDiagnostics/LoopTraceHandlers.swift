@@ -3,7 +3,7 @@ import RunLoopKit
 extension LoopTrace {
     /// What a handler has cost in the time that the trace covers. A call that had not ended when the trace was taken
     /// counts, with its time until then.
-    public struct HandlerUse: Sendable {
+    public struct HandlerUse: Sendable, CustomStringConvertible {
         /// The handler. Items of the same name count together.
         public let handler: Handler
         /// The loop that called it, as an index into ``LoopTrace/loops``.
@@ -25,6 +25,12 @@ extension LoopTrace {
         public internal(set) var worstCall = 0
         /// How late a timer fired, call by call; empty for other handlers.
         public internal(set) var lateness: [Duration] = []
+
+        /// The handler, the number of its calls, and their time.
+        public var description: String {
+            "\(handler): \(counted(count, "call")), \(total.inWords) in all, \(ownTime.inWords) of its own, "
+                + "at most \(worst.inWords)"
+        }
 
         static func all(in spans: [Span]) -> [HandlerUse] {
             var uses: [HandlerUse] = []
