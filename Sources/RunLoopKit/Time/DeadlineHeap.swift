@@ -136,7 +136,11 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
     // MARK: Asking
 
     /// Whether all timers wait to be restarted.
-    var isIdle: Bool { byDeadline.first.map { $0.key == Self.idle } ?? true }
+    var isIdle: Bool {
+        // Not by `map`, which needs type metadata in a debug build: at a fork, another thread may hold the lock of that.
+        guard let first = byDeadline.first else { return true }
+        return first.key == Self.idle
+    }
 
     /// Whether the loop must wake for a timer at `now` or before.
     @inline(__always)
