@@ -16,7 +16,8 @@ extension Loop.Source0 {
     ///   taken some, so no element is lost. One pass performs all waiting elements.
     /// - *The end:* after the last element the source calls `onEnd` and is invalid, so it keeps no run alive.
     /// - *Invalidating the source,* or dropping one that is in no loop, cancels the task; `perform` and `onEnd` are no
-    ///   longer called. A source that has left its loop waits until it is added to another.
+    ///   longer called. A source that has left its loop waits until it is added to another. In two loops at once, two
+    ///   threads would perform elements beside each other.
     ///
     /// - Parameters:
     ///   - sequence: Iterated once, by one task.

@@ -12,8 +12,8 @@ extension Loop.Connection {
     /// - *A period beyond* ``Loop/Instant/distantFuture``, such as `.seconds(Int64.max)`, has no end.
     /// - *Reading first,* the handler gets what has arrived by this call, even while ``isReceiving`` is false, and can
     ///   answer it: only then is the peer told that nothing more comes. If the peer had finished, that is reported,
-    ///   too. A handler that runs is waited for, so it must not wait for the end. A call that does not read first ends
-    ///   the reading, and so does the end of the period.
+    ///   too. A handler that has got bytes is waited for, so it must not wait for the end. A call that does not read
+    ///   first ends the reading, and so does the end of the period.
     /// - *What arrives later* is dropped and counted: ``ignoredByteCount``. A peer that goes on sending does not learn
     ///   of it before the connection is closed. Let it wait for answers, or stop when it sees the end.
     /// - *A second call:* of the two periods the one counts that ends first.

@@ -159,8 +159,7 @@ struct ConnectionState {
     mutating func expire() -> LoopError?? {
         guard let descriptor else { return nil }
         if isFinished { return .some(failure) }
-        // The period also cuts the reading.
-        if readsBeforeEnd { ignoredCount += max(0, Int(System.unreadBytes(in: descriptor.number))) }
+        if reads { ignoredCount += max(0, Int(System.unreadBytes(in: descriptor.number))) }
         var missing =
             isConnecting
             ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"

@@ -14,9 +14,12 @@ protocol ClockedLoop: AnyObject {
     /// When the first timer of the default mode is due.
     var nextWakeUpTime: Int64? { get }
 
-    /// Reports that a deadline has come by hand which the loop does not serve, since its thread does not run it. Called
-    /// by another thread, with no lock held.
-    func reportIfUnserved(at time: Int64)
+    /// Whether its thread may serve it: it runs the loop, or is about to, or is the calling one.
+    var isServed: Bool { get }
+
+    /// Reports that a deadline has come by hand, later than `start`, which the loop does not serve. Called by another
+    /// thread, with no lock held.
+    func reportIfUnserved(after start: Int64, until end: Int64)
 
     /// Called when the clock's wall clock was set.
     func followWallClock()

@@ -137,7 +137,8 @@ struct DeadlineHeap<Timer: HeapMember>: ~Copyable {
 
     /// Whether all timers wait to be restarted.
     var isIdle: Bool {
-        // Not by `map`, which needs type metadata in a debug build: at a fork, another thread may hold the lock of that.
+        // Not by `map`, which needs type metadata in a debug build, and the runtime's lock for them: at a fork, another
+        // thread may hold that.
         guard let first = byDeadline.first else { return true }
         return first.key == Self.idle
     }

@@ -166,16 +166,17 @@ public final class VirtualClock: @unchecked Sendable {
         // A thread that the clock counts as busy would wait for itself.
         guard advance == .manual, !countsRun(on: thread) else { return pass(nanoseconds) }
         Lock.assertNoneHeld()  // The last reference to a loop may be released here: it ends, and detaches itself.
-        let loops = lock.withLock { attached }.compactMap { $0.loop() }
-        let ownLoops = loops.filter(\.isOnOwnThread)
-        let target = lock.withLock { time(after: nanoseconds) }
+        let (start, target, loops) = lock.withLock { (time, time(after: nanoseconds), attached) }
+        let ownLoops = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread)
+        // Not retained: their threads may release them meanwhile.
+        let unserved = loops.filter { $0.loop()?.isServed == false }
         serve(ownLoops, until: target)
         lock.withLock {
             limit = max(limit, target)
             jumpIfIdle()
             while time < target || !isIdle { changed.wait(with: lock) }
         }
-        for loop in loops { loop.reportIfUnserved(at: target) }
+        for loop in unserved { loop.loop()?.reportIfUnserved(after: start, until: target) }
     }
 
     /// Runs the caller's own loops until a time on a manual clock. They take turns, so that none moves the time past a

@@ -175,6 +175,20 @@ import Testing
         #expect(reading.connection.ignoredByteCount == 5)
     }
 
+    @Test("What is unread when the period is over is counted, whatever the end", arguments: [true, false])
+    func unreadAtTheEnd(_ comesLater: Bool) throws {
+        let reading = try Reading()
+        if !comesLater { reading.ends.send("first") }
+        #expect(reading.connection.end(within: comesLater ? .seconds(1) : .zero))
+        if comesLater {
+            reading.ends.send("first")
+            // The loop is late.
+            reading.clock.advance(by: .seconds(2))
+        }
+        reading.run()
+        #expect(reading.log.entries == ["closed late"] && reading.connection.ignoredByteCount == 5)
+    }
+
     @Test("What was accepted and dropped is counted", arguments: ["period", "invalidated", "failed"])
     func droppedBytes(_ cause: String) throws {
         let ending = try Ending()

@@ -129,6 +129,32 @@ import Testing
         }
     }
 
+    @Test("A run that ends during an advance is no mistake, nor is one that has yet to begin", arguments: [1, 0])
+    func advanceBesideRun(_ seconds: Int) async {
+        await #expect(processExitsWith: .success) { [seconds] in
+            let mistakes = Log<Loop.Mistake>()
+            Loop.mistakeHandling = .call { mistakes.add($0) }
+            let clock = VirtualClock(.manual)
+            let (ready, go) = (Gate(), Gate())
+            let worker = Thread {
+                let loop = Loop(clock: clock)
+                loop.add(Loop.Timer(after: .seconds(seconds), repeating: .seconds(1)) { _ in })
+                if seconds > 0 {
+                    loop.perform { ready.open() }
+                } else {
+                    ready.open()
+                    go.wait()
+                }
+                loop.run(for: .seconds(1))
+            }
+            worker.start()
+            ready.wait()
+            clock.advance(by: .seconds(3 * seconds))
+            go.open()
+            _exit(mistakes.entries.isEmpty ? 0 : 1)
+        }
+    }
+
     @Test("Each kind of item says that it was never added, but not one that was added, refused or invalidated")
     func itemsNeverAdded() async {
         await #expect(processExitsWith: .success) {

@@ -60,8 +60,8 @@ extension Loop {
         /// ``Loop/stop()`` was called on the loop's own thread before its first run, and so was lost; and that run is
         /// one of ``Loop/run()``, which has no limit.
         case stopBeforeRun(thread: String)
-        /// ``VirtualClock/advance(by:)`` has passed a deadline of a loop that belongs to another thread, which does not
-        /// run it: nothing was called.
+        /// ``VirtualClock/advance(by:)`` has passed a deadline of a loop that belongs to another thread, which did not
+        /// run it when the call began, nor when it ended: nothing was called.
         case advanceWithoutRun(thread: String)
         /// A level-triggered ``Loop/FileDescriptorSource`` was served some 2,000 times in a row, and its handler left
         /// the descriptor as it was, so that the loop spins. Found once for each source of a pipe that is read, a

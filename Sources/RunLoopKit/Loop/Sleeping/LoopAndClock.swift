@@ -15,9 +15,11 @@ extension Loop: ClockedLoop {
         }
     }
 
-    func reportIfUnserved(at time: Int64) {
-        // A `LoopThread`'s is about to run, or has ended.
-        guard !isOnOwnThread, !isOfLoopThread, !isInRun, let due = nextWakeUpTime, due <= time else { return }
+    // A `LoopThread`'s is about to run, or has ended.
+    var isServed: Bool { isOnOwnThread || isOfLoopThread || isInRun }
+
+    func reportIfUnserved(after start: Int64, until end: Int64) {
+        guard !isServed, let due = nextWakeUpTime, due > start, due <= end else { return }
         Mistakes.shared.report(.advanceWithoutRun(thread: threadName))
     }
 
