@@ -47,7 +47,10 @@ final class Client {
 
     init(_ connection: Loop.Connection, of server: Server) {
         self.server = server
-        idle = Loop.Timer(restartableAfter: .seconds(60)) { _ in connection.end(within: .zero) }
+        idle = Loop.Timer(restartableAfter: .seconds(60)) { firing in
+            // While the loop was busy, something may have come.
+            if connection.unreadByteCount > 0 { firing.timer.restart() } else { connection.end(within: .zero) }
+        }
         Loop.main.add(idle, in: .common)
     }
 

@@ -32,6 +32,7 @@ extension Loop {
     /// | ``finishSending()`` | is sent before the peer sees the end | is received | after ``Event/peerFinished`` |
     /// | ``end()`` | is sent before the peer sees the end | is dropped | once the peer has finished |
     /// | ``end(within:readingFirst:)`` | the same, in the period | is dropped, or read first | or with `ETIMEDOUT` |
+    /// | ``finishSending(within:)`` | the same, in the period | is received | or with `ETIMEDOUT` |
     /// | ``Loop/Item/invalidate()`` | is dropped | is lost: TCP resets the connection | is not reported |
     /// | a failure | is dropped | was received before, unless ``isReceiving`` is false | with the error |
     ///
@@ -224,6 +225,12 @@ extension Loop {
         /// end of its period. It tells a peer that has everything, and only does not finish, from one that does not
         /// read. From any thread, even once the connection is closed. What the kernel has taken over is not counted.
         public var droppedByteCount: Int { stateLock.withLock { state.droppedCount } }
+
+        /// How many bytes have arrived and were not received: they wait in the kernel. From any thread. Zero once the
+        /// connection is closed, and where the kernel does not count them.
+        ///
+        /// A timer against idle peers asks for it: while the loop was busy, the peer may have sent something.
+        public var unreadByteCount: Int { stateLock.withLock { state.unreadCount } }
 
         /// How many bytes of the peer's no handler got, since they came after ``end()``, or after what
         /// ``end(within:readingFirst:)`` still read. From any thread, even once the connection is closed. What comes

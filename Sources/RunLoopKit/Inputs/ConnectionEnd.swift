@@ -6,7 +6,7 @@ extension Loop.Connection {
     /// unless the peer has sent something that was not read: then TCP resets the connection.
     ///
     /// - *The period* is counted by a timer on the clock of the connection's loop, in the modes that the connection is
-    ///   in at this call. Zero, or less: it is over at once.
+    ///   in at this call. Zero, or less: the loop closes it when it comes around, and until then it is valid.
     /// - *A pipe to which the connection only writes* has no peer's end to wait for: it is over as soon as the kernel
     ///   has taken all, even while the pipe is full.
     /// - *A period beyond* ``Loop/Instant/distantFuture``, such as `.seconds(Int64.max)`, has no end.
@@ -15,7 +15,7 @@ extension Loop.Connection {
     ///   too. A handler that has got bytes is waited for, so it must not wait for the end. A call that does not read
     ///   first ends the reading, and so does the end of the period.
     /// - *What arrives later* is dropped and counted: ``ignoredByteCount``. A peer that goes on sending does not learn
-    ///   of it before the connection is closed. Let it wait for answers, or stop when it sees the end.
+    ///   of it before the connection is closed. To receive on until it finishes: ``finishSending(within:)``.
     /// - *A second call:* of the two periods the one counts that ends first.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
@@ -29,6 +29,27 @@ extension Loop.Connection {
     @discardableResult
     public func end(within period: Duration, readingFirst: Bool = false) -> Bool {
         if readingFirst { endAfterReading() } else { end() }
+        return limitEnd(to: period)
+    }
+
+    /// Tells the peer that nothing more comes, as ``finishSending()`` does, and goes on receiving until the peer has
+    /// finished, but for a period at the most. From any thread.
+    ///
+    /// It is the end that loses nothing of a peer that stops when it sees the end: what the peer still sends is
+    /// received. Answers cannot be sent any more. After the period the connection is closed as by
+    /// ``end(within:readingFirst:)``, which has the rules of the period, and what was not received is counted:
+    /// ``ignoredByteCount``.
+    ///
+    /// - Parameter period: How long to wait for the peer.
+    /// - Returns: Whether the connection is in a loop. If false, nothing limits the end.
+    @discardableResult
+    public func finishSending(within period: Duration) -> Bool {
+        finishSending()
+        return limitEnd(to: period)
+    }
+
+    /// Closes the connection after the period, unless it is over before.
+    private func limitEnd(to period: Duration) -> Bool {
         let modes = currentModes
         guard let loop = modes.first?.loop else { return false }
         let period = isFinished ? 0 : max(0, period.wholeNanoseconds)
@@ -118,9 +139,11 @@ extension Loop.Connection {
         }
     }
 
-    /// As `end(within:)`, reading first. A connection that is in no loop is invalidated, since no loop would end it.
-    func endOrInvalidate(within period: Duration) {
-        if !end(within: period, readingFirst: true) { invalidate() }
+    /// Ends the connection as its set ends. One that is in no loop is invalidated, since no loop would end it.
+    func endOrInvalidate(_ manner: ConnectionMembers.Manner, within period: Duration) {
+        let isInLoop =
+            manner == .receiving ? finishSending(within: period) : end(within: period, readingFirst: true)
+        if !isInLoop { invalidate() }
     }
 
     /// Its loop has ended: no set keeps it open any more, and one that is ending closes it.

@@ -18,6 +18,8 @@ extension Loop {
     /// connections.end(within: .seconds(2)) { Loop.main.stop() }
     /// ```
     ///
+    /// A server that only receives ends by ``finishSending(within:then:)``, and loses nothing of its clients.
+    ///
     /// The set retains a connection until that leaves it, by itself:
     ///
     /// - *Closed,* it leaves after its handler got ``Connection/Event/closed(_:)``. During that call it still counts.
@@ -54,7 +56,7 @@ extension Loop {
             case .isOver: return false
             case .isLate:
                 let clock = connection.firstPlace?.loop.clock ?? .monotonic
-                connection.endOrInvalidate(within: members.periodLeft(on: clock))
+                connection.endOrInvalidate(members.manner, within: members.periodLeft(on: clock))
                 return false
             }
         }
@@ -95,9 +97,23 @@ extension Loop {
         ///     for it there, nor in a handler of one of the connections, which is to answer first. On other threads it
         ///     is called before this returns. It may outlive the set.
         public func end(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
-            let connections = members.beginEnd(within: period)
+            end(.reading, within: period, completion)
+        }
+
+        /// Ends all connections as ``end(within:then:)`` does, but each by ``Connection/finishSending(within:)``: the
+        /// handlers go on to get what peers send until these finish, and can answer nothing. From any thread.
+        ///
+        /// After a call of ``end(within:then:)`` it only adds the closure, and shortens the period.
+        public func finishSending(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
+            end(.receiving, within: period, completion)
+        }
+
+        private func end(
+            _ manner: ConnectionMembers.Manner, within period: Duration, _ completion: (@Sendable () -> Void)?
+        ) {
+            let connections = members.beginEnd(manner, within: period)
             members.noteClocks(of: connections, within: period)
-            for connection in connections { connection.endOrInvalidate(within: period) }
+            for connection in connections { connection.endOrInvalidate(manner, within: period) }
             if let completion, !members.keep(completion) { Self.callSoon(completion) }
             members.resumeIfOver()
         }
@@ -121,8 +137,8 @@ extension Loop {
             func make() { lock.withLock { closure.take() }?() }
         }
 
-        /// Suspends until ``end(within:then:)`` was called and the set is empty. For any number of tasks, on any
-        /// thread, before that call or after it.
+        /// Suspends until the end was begun, as by ``end(within:then:)``, and the set is empty. For any number of
+        /// tasks, on any thread, before that call or after it.
         ///
         /// - Throws: `CancellationError` when the task is cancelled before. The set and its connections go on.
         public nonisolated(nonsending) func waitForEnd() async throws {
@@ -142,6 +158,14 @@ extension Loop {
 /// | is ending, and has one connection left | `remove` | is over: closures are called, and tasks resumed |
 /// | is released | `forget` | retains no connection, and counts them still |
 final class ConnectionMembers: @unchecked Sendable {
+    /// How the connections end.
+    enum Manner {
+        /// They read what has arrived, and can answer it.
+        case reading
+        /// They receive until the peer finishes.
+        case receiving
+    }
+
     /// When the period ends.
     private struct Deadline {
         let clock: LoopTime
@@ -165,6 +189,9 @@ final class ConnectionMembers: @unchecked Sendable {
     /// Nil while the set is open.
     @exclusivity(unchecked) private var period: Duration?
 
+    /// How a connection ends that comes later.
+    @exclusivity(unchecked) private var lateManner = Manner.receiving
+
     /// On the machine's clock, and on each virtual clock of a connection that was there.
     @exclusivity(unchecked) private var deadlines: [Deadline] = []
 
@@ -174,6 +201,7 @@ final class ConnectionMembers: @unchecked Sendable {
     var count: Int { lock.withLock { countWhileLocked } }
     var connections: [Loop.Connection] { lock.withLock { connectionsWhileLocked } }
     var isEnding: Bool { lock.withLock { period != nil } }
+    var manner: Manner { lock.withLock { lateManner } }
 
     private var countWhileLocked: Int { slots.count - freeSlots.count }
     private var connectionsWhileLocked: [Loop.Connection] { slots.compactMap(\.self) }
@@ -220,9 +248,10 @@ final class ConnectionMembers: @unchecked Sendable {
     // MARK: The end
 
     /// Takes no more connections. Returns those to end.
-    func beginEnd(within period: Duration) -> [Loop.Connection] {
+    func beginEnd(_ manner: Manner, within period: Duration) -> [Loop.Connection] {
         lock.withLock {
             self.period = min(self.period ?? period, period)
+            if manner == .reading { lateManner = .reading }
             return connectionsWhileLocked
         }
     }

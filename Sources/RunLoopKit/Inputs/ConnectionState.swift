@@ -59,6 +59,13 @@ struct ConnectionState {
     }
 
     var pendingCount: Int { queue.count }
+
+    /// How many bytes wait in the kernel to be received.
+    var unreadCount: Int {
+        guard let descriptor, !hasPeerFinished else { return 0 }
+        return max(0, Int(System.unreadBytes(in: descriptor.number)))
+    }
+
     var isConnecting: Bool { target != nil }
     var reads: Bool { !isConnecting && !hasPeerFinished && (isReceiving || isEnding || readsBeforeEnd) }
 
@@ -157,14 +164,15 @@ struct ConnectionState {
     /// Fails, since the time for an orderly end is over, unless both sides have finished. Returns what `end()` does, or
     /// nil if the connection is closed.
     mutating func expire() -> LoopError?? {
-        guard let descriptor else { return nil }
+        guard descriptor != nil else { return nil }
         if isFinished { return .some(failure) }
-        if reads { ignoredCount += max(0, Int(System.unreadBytes(in: descriptor.number))) }
+        ignoredCount += unreadCount
         var missing =
             isConnecting
             ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"
         if ignoredCount > 0 { missing += ", and \(ignoredCount) of the peer's came too late" }
-        fail(LoopError(call: "end(within:)", code: System.timedOut, advice: missing))
+        let call = isEnding || readsBeforeEnd ? "end(within:)" : "finishSending(within:)"
+        fail(LoopError(call: call, code: System.timedOut, advice: missing))
         return .some(failure)
     }
 

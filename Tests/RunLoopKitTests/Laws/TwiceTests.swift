@@ -282,6 +282,19 @@ import Testing
             log.add("\(loop.run(mode: .default, for: .seconds(5)))")
             return log.entries
         },
+        Case("finishSending", "a connection, within a period") { times in
+            let (loop, clock) = Loop.inVirtualTime()
+            let (log, ends) = (Log<String>(), Ends.sockets())
+            let connection = try Loop.Connection(owning: ends.reader) { _, event in
+                log.add("\(event) after \(clock.now.nanoseconds)")
+            }
+            ends.isReaderClosed = true
+            loop.add(connection)
+            for _ in 0..<times { connection.finishSending(within: .seconds(2)) }
+            ends.send("late")
+            log.add("\(loop.run(mode: .default, for: .seconds(5)))")
+            return log.entries
+        },
         Case("end", "a set of connections") { times in
             let (loop, clock) = Loop.inVirtualTime()
             let (log, ends, connections) = (Log<String>(), Ends.sockets(), Loop.ConnectionSet())

@@ -280,7 +280,9 @@ final class ExtremeProgram {
         ends.isReaderClosed = true
         if isHeads { loop.add(connection) }
         connection.send([1])
-        for _ in 0...dice(3) { connection.end(within: duration) }
+        for _ in 0...dice(3) {
+            if isHeads { connection.end(within: duration) } else { connection.finishSending(within: duration) }
+        }
         others += [connection, ends] as [Any]
     }
 
@@ -294,6 +296,7 @@ final class ExtremeProgram {
             if isHeads { loop.add(connection) }
             connections.insert(connection)
             if isHeads { connections.end(within: duration) {} }
+            if isHeads { connections.finishSending(within: duration) {} }
             if isHeads { moveTime() }
             others += [connection, ends] as [Any]
         }
