@@ -239,14 +239,25 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     public func flush() -> Bool { limiter.flush() }
 
     /// Drops pending and queued calls, whose callers are answered nil, and forgets the past. A running action
-    /// continues.
-    ///
-    /// To cancel that, too, and keep the limiter: make it with `whileRunning: .cancelPrevious`, call it with an input
-    /// that means nothing, such as an empty text, and ``AsyncLimiter/flush()``.
+    /// continues: ``cancelRunning()`` cancels that.
     public func cancel() {
         limiter.cancel()
         runner.dropQueued()
     }
+
+    /// Cancels the task of the action that runs, if one does. Its callers get what it returns or throws then. Pending
+    /// and queued calls stay. From any thread.
+    ///
+    /// Called before each call, it cancels an old search as soon as the next key is typed, and not only when the next
+    /// search begins:
+    ///
+    /// ```swift
+    /// func textChanged(_ text: String) {
+    ///     search.cancelRunning()
+    ///     search(text)
+    /// }
+    /// ```
+    public func cancelRunning() { runner.cancelRunning() }
 
     /// Whether a call is pending. A queued one is not: it was due already.
     public var isPending: Bool { limiter.isPending }

@@ -106,6 +106,12 @@ final class AsyncRunner<Input: Sendable, Output: Sendable>: @unchecked Sendable 
     /// Whether it has had no action yet.
     var isWithoutAction: Bool { lock.withLock { action == nil && !isOver } }
 
+    func cancelRunning() {
+        // Without the lock: the task's cancellation handlers run here.
+        let task = lock.withLock { running?.cancel() }
+        task?.cancel()
+    }
+
     var hasQueued: Bool { lock.withLock { !queued.isEmpty } }
 
     func dropQueued() {

@@ -18,6 +18,9 @@
 /// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``. For both, wait for the quota inside the
 ///   body: tasks that have their tokens would gather in front of the limit. A server sees some calls late, and the next
 ///   ones in time, so leave a margin.
+/// - *With a quota for each key,* tasks that wait for one key would hold the places of the others: inside the body call
+///   ``KeyedQuota/take(_:for:)``. A task that is refused leaves the body, sleeps for ``Quota/Answer/retryAfter``, and
+///   calls again.
 ///
 /// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
 public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendable {

@@ -11,8 +11,8 @@ public enum RateLimitOverlap: Hashable, Sendable {
     /// its task is cancelled. An action that ignores its cancellation runs on beside the new one.
     ///
     /// That happens when the new action is due, not when it is called for: during the pause of a debounce the previous
-    /// action runs on, and may deliver an old result. <doc:ThrottleOrDebounce#Asynchronous-actions> says how to prevent
-    /// that.
+    /// action runs on, and may deliver an old result, unless ``AsyncLimiter/cancelRunning()`` is called before each
+    /// call. See <doc:ThrottleOrDebounce#Asynchronous-actions>.
     ///
     /// While calls keep coming, an action that takes longer than the time between two actions, such as the `maxWait` of
     /// a debounce, never ends: the next one cancels it.

@@ -121,6 +121,32 @@ import Testing
         #expect(answers.entries == [[1, nil], [2, nil], [3, 30]])
     }
 
+    @Test("The running action can be cancelled, and its callers get its error", arguments: overlaps)
+    func cancelRunning(_ overlap: RateLimitOverlap) {
+        let (loop, clock) = Loop.inVirtualTime()
+        let log = Log<String>()
+        let limiter = Limiter.debounce(
+            interval: .milliseconds(300), on: loop, whileRunning: overlap, executorPreference: loop.taskExecutor
+        ) { input in
+            try await Task.sleep(for: .milliseconds(700), clock: .loop(loop))
+            return input * 10
+        }
+        limiter.cancelRunning()
+        for (time, input) in [(0, 1), (500, 2)] {
+            let call = Loop.Timer(after: .milliseconds(time)) { _ in
+                limiter.cancelRunning()
+                limiter.call(input) { result in
+                    let text = (try? result.get()).map { "\($0)" } ?? "cancelled"
+                    log.add("\(clock.now.nanoseconds / 1_000_000): \(input) \(text)")
+                }
+            }
+            loop.add(call)
+        }
+        loop.run()
+        // The second one begins when its own burst is over.
+        #expect(log.entries == ["500: 1 cancelled", "1500: 2 20"])
+    }
+
     @Test("cancelPrevious cancels a task that has not begun")
     func cancelsBeforeBeginning() {
         let (loop, _) = Loop.inVirtualTime()
