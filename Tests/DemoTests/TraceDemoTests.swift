@@ -55,7 +55,9 @@ import Testing
     func mainQueueInBothModes() throws {
         let objects = try #require(try Demo.run("trace", "--format", "json").objects)
         let callouts = objects.filter { $0["event"] as? String == "mainQueue" && $0["phase"] as? String == "begin" }
-        #expect(callouts.map { $0["mode"] as? String } == ["default", "tracking"])
+        let modes = callouts.compactMap { $0["mode"] as? String }
+        // On a slow machine the block may come when the run in the default mode is over.
+        #expect(modes.count == 2 && ["default", "tracking"].contains(modes[0]) && modes[1] == "tracking")
         let labels = callouts.compactMap { $0["label"] as? String }
         #expect(labels.count == 2 && labels[0].contains("DispatchQueue.main") && labels[1].contains("@MainActor"))
     }

@@ -72,6 +72,8 @@ extension Loop.FolderSource {
         ///
         /// With that option the source stays valid. ``lookAgain`` follows once there is a folder at the path; in the
         /// same call, if it is there already.
+        ///
+        /// A debounce that earlier events have started still acts: cancel it.
         case gone
 
         /// What the event is about; of a move, where it is now. Nil for ``lookAgain`` and ``gone``.

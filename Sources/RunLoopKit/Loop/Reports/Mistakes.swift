@@ -106,8 +106,9 @@ extension Loop {
             switch self {
             case .refusedItem(let item, let reason): "The loop refused the \(item), which \(reason.rawValue)."
             case .neverAdded(let item):
-                "The \(item) was deallocated, and had never been added to a loop: it has done nothing. Add it, "
-                    + "by add(_:in:), which keeps it as long as it is valid; or call invalidate() if it is not needed."
+                "The \(item) was deallocated, and had never been added to a loop, so nothing called its handler. "
+                    + "Add it, by add(_:in:), which keeps it as long as it is valid; or call invalidate() if it is not "
+                    + "needed."
             case .loopThatNeverRuns(let item):
                 "The \(item) waits on the loop of a thread of Swift concurrency, which no thread runs: give it the "
                     + "loop of a LoopThread; or Loop.main, which a program runs by Loop.runMain { … } instead of an "
