@@ -60,6 +60,49 @@ public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
         return "\(count), median \(median), 99 % within \(high), at most \(maximum.inWords)"
     }
 
+    /// A picture in lines of text: a limit, how many durations it has that are longer than the limit above, and a bar.
+    /// The limits are 1, 2 or 5 of a decimal place, to a sixteenth.
+    ///
+    /// ```swift
+    /// print(waits.bars())
+    /// // 2.00 ms  3      ############
+    /// // 5.00 ms  10     ########################################
+    /// ```
+    ///
+    /// - Parameter width: The characters of the longest bar, from 1 to 1,000.
+    public func bars(width: Int = 40) -> String {
+        let rows = rows
+        guard let most = rows.map(\.count).max() else { return "none" }
+        let width = Double(min(max(1, width), 1_000))
+        return rows.map { limit, count in
+            let limit = limit.inWords.padded(to: 8)
+            guard count > 0 else { return "\(limit) 0" }
+            // What there is can be seen.
+            let length = max(1, Int(width * Double(count) / Double(most)))
+            return "\(limit) \("\(count)".padded(to: 6)) \(String(repeating: "#", count: length))"
+        }.joined(separator: "\n")
+    }
+
+    /// From the first limit that has durations to the last.
+    private var rows: ArraySlice<(limit: Duration, count: Int)> {
+        var rows: [(limit: Duration, count: Int)] = []
+        var index = 0
+        var place: Int64 = 1
+        while index < counts.count {
+            for digit: Int64 in [1, 2, 5] {
+                var count = 0
+                while index < counts.count, Buckets.start(of: index) <= digit * place {
+                    count += counts[index]
+                    index += 1
+                }
+                rows.append((.nanoseconds(digit * place), count))
+            }
+            place *= 10
+        }
+        let (first, last) = (rows.firstIndex { $0.count > 0 }, rows.lastIndex { $0.count > 0 })
+        return first.map { rows[$0...last!] } ?? []
+    }
+
     /// The durations that were counted after an earlier snapshot. The longest one is rounded up to the end of its
     /// bucket, unless it is the longest of all.
     public func since(_ earlier: DurationHistogram) -> DurationHistogram {
@@ -117,6 +160,8 @@ private enum Buckets {
         let shift = exponent - linearBits
         return (shift + 1) * width + Int(value >> Int64(shift)) & (width - 1)
     }
+
+    static func start(of index: Int) -> Int64 { index == 0 ? 0 : end(of: index - 1) + 1 }
 
     /// The largest value in a bucket. The last one has no end.
     static func end(of index: Int) -> Int64 {

@@ -93,6 +93,7 @@ import Testing
     func ownHistogram() {
         let recorder = HistogramRecorder()
         var own = DurationHistogram()
+        #expect(own.bars() == "none")
         #expect(own == recorder.snapshot && own.description == "none")
         for nanoseconds: Int64 in [-5, 0, 17, 1_000_000, 3_000_000, .max] {
             recorder.record(nanoseconds)
@@ -102,6 +103,24 @@ import Testing
         let before = own
         own.record(.milliseconds(2))
         #expect(own.since(before).count == 1 && own.since(before).percentile(50) >= .milliseconds(2))
+    }
+
+    @Test("A histogram is drawn from its first limit to its last, and what is there can be seen")
+    func bars() {
+        var histogram = DurationHistogram()
+        for microseconds: Int64 in [20, 20, 21] + Array(repeating: 150, count: 100) + [900] {
+            histogram.record(.microseconds(microseconds))
+        }
+        let lines = [
+            "20.0 µs  2      #", "50.0 µs  1      #", "100 µs   0", "200 µs   100    ##########", "500 µs   0",
+            "1.00 ms  1      #",
+        ]
+        #expect(histogram.bars(width: 10).split(separator: "\n").map(String.init) == lines)
+        #expect(histogram.bars(width: -1).split(separator: "#").count == 4)
+        var extremes = DurationHistogram()
+        for nanoseconds: Int64 in [0, .max] { extremes.record(.nanoseconds(nanoseconds)) }
+        let ends = extremes.bars(width: 1).split(separator: "\n")
+        #expect(ends.first == "1 ns     1      #" && ends.last == "20000 s  1      #")
     }
 
     @Test("The difference of two snapshots is what happened between them")
