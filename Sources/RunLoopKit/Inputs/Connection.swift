@@ -72,8 +72,9 @@ extension Loop {
             /// - `ECONNRESET`: the peer has reset the connection, or has closed it and left bytes unread.
             /// - `EPIPE`: something was sent to a peer that has closed.
             /// - `ECONNREFUSED`, `ETIMEDOUT` and others: the connection was not made.
-            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)``: the period is over. Whether bytes
-            ///   were dropped says ``Loop/Connection/droppedByteCount``.
+            /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)`` or
+            ///   ``Loop/Connection/finishSending(within:)``: the period is over. Whether bytes were dropped say
+            ///   ``Loop/Connection/droppedByteCount`` and ``Loop/Connection/ignoredByteCount``.
             case closed(_ error: LoopError?)
         }
 
@@ -232,9 +233,9 @@ extension Loop {
         /// A timer against idle peers asks for it: while the loop was busy, the peer may have sent something.
         public var unreadByteCount: Int { stateLock.withLock { state.unreadCount } }
 
-        /// How many bytes of the peer's no handler got, since they came after ``end()``, or after what
-        /// ``end(within:readingFirst:)`` still read. From any thread, even once the connection is closed. What comes
-        /// after that is not counted.
+        /// How many bytes of the peer's no handler got because of the end: what ``end()`` drops, and what was unread
+        /// when the period of ``end(within:readingFirst:)`` or ``finishSending(within:)`` was over. From any thread,
+        /// even once the connection is closed. What comes after that is not counted.
         public var ignoredByteCount: Int { stateLock.withLock { state.ignoredCount } }
 
         /// Tells the peer that nothing more comes, after what waits was sent. Receiving goes on. From any thread. A

@@ -36,7 +36,8 @@ extension Loop.Connection {
     /// finished, but for a period at the most. From any thread.
     ///
     /// It is the end that loses nothing of a peer that stops when it sees the end: what the peer still sends is
-    /// received. Answers cannot be sent any more. After the period the connection is closed as by
+    /// received. Answers cannot be sent any more. While ``isReceiving`` is false, nothing is received, not even the
+    /// peer's end: set it to true. After the period the connection is closed as by
     /// ``end(within:readingFirst:)``, which has the rules of the period, and what was not received is counted:
     /// ``ignoredByteCount``.
     ///

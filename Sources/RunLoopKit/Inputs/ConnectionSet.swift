@@ -25,7 +25,8 @@ extension Loop {
     /// - *Closed,* it leaves after its handler got ``Connection/Event/closed(_:)``. During that call it still counts.
     /// - *Invalidated,* it leaves before ``Loop/Item/invalidate()`` returns.
     /// - *When its loop ends,* the set no longer retains it. If nothing else does, it is closed then. After
-    ///   ``end(within:then:)`` it is closed then, unless it was removed from the loop before.
+    ///   ``end(within:then:)`` or ``finishSending(within:then:)`` it is closed then, unless it was removed from the
+    ///   loop before.
     ///
     /// A set that is released ends nothing: its connections live on as long as their loops, or the program, retain
     /// them. An end that was begun goes on. A connection may be in several sets.
@@ -45,10 +46,10 @@ extension Loop {
         /// Add it to its loop first. One that is in no loop may join a loop later, so the set has it until it is closed
         /// or invalidated. That includes one that was removed from its loop, or whose loop ended before this call.
         ///
-        /// After ``end(within:then:)`` it is not taken, and is ended in the same way, with what is left of the period;
-        /// nothing waits for it.
+        /// Once the set ends, it is not taken, and is ended in the same way, with what is left of the period; nothing
+        /// waits for it.
         ///
-        /// - Returns: Whether the set has the connection. False if it is invalid, and after ``end(within:then:)``.
+        /// - Returns: Whether the set has the connection. False if it is invalid, and once the set ends.
         @discardableResult
         public func insert(_ connection: Connection) -> Bool {
             switch connection.join(members) {
@@ -103,7 +104,9 @@ extension Loop {
         /// Ends all connections as ``end(within:then:)`` does, but each by ``Connection/finishSending(within:)``: the
         /// handlers go on to get what peers send until these finish, and can answer nothing. From any thread.
         ///
-        /// After a call of ``end(within:then:)`` it only adds the closure, and shortens the period.
+        /// While ``Connection/isReceiving`` is false, a connection receives nothing, not even the peer's end: set it to
+        /// true. After a call of ``end(within:then:)`` this only adds the closure, and shortens the period; and that
+        /// call, after this one, ends the receiving.
         public func finishSending(within period: Duration, then completion: (@Sendable () -> Void)? = nil) {
             end(.receiving, within: period, completion)
         }
@@ -111,7 +114,7 @@ extension Loop {
         private func end(
             _ manner: ConnectionMembers.Manner, within period: Duration, _ completion: (@Sendable () -> Void)?
         ) {
-            let connections = members.beginEnd(manner, within: period)
+            let (connections, manner) = members.beginEnd(manner, within: period)
             members.noteClocks(of: connections, within: period)
             for connection in connections { connection.endOrInvalidate(manner, within: period) }
             if let completion, !members.keep(completion) { Self.callSoon(completion) }
@@ -189,8 +192,8 @@ final class ConnectionMembers: @unchecked Sendable {
     /// Nil while the set is open.
     @exclusivity(unchecked) private var period: Duration?
 
-    /// How a connection ends that comes later.
-    @exclusivity(unchecked) private var lateManner = Manner.receiving
+    /// How its connections end. No call takes back what another one lets them answer.
+    @exclusivity(unchecked) private var endManner = Manner.receiving
 
     /// On the machine's clock, and on each virtual clock of a connection that was there.
     @exclusivity(unchecked) private var deadlines: [Deadline] = []
@@ -201,7 +204,7 @@ final class ConnectionMembers: @unchecked Sendable {
     var count: Int { lock.withLock { countWhileLocked } }
     var connections: [Loop.Connection] { lock.withLock { connectionsWhileLocked } }
     var isEnding: Bool { lock.withLock { period != nil } }
-    var manner: Manner { lock.withLock { lateManner } }
+    var manner: Manner { lock.withLock { endManner } }
 
     private var countWhileLocked: Int { slots.count - freeSlots.count }
     private var connectionsWhileLocked: [Loop.Connection] { slots.compactMap(\.self) }
@@ -247,12 +250,12 @@ final class ConnectionMembers: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Takes no more connections. Returns those to end.
-    func beginEnd(_ manner: Manner, within period: Duration) -> [Loop.Connection] {
+    /// Takes no more connections. Returns those to end, and how.
+    func beginEnd(_ manner: Manner, within period: Duration) -> ([Loop.Connection], Manner) {
         lock.withLock {
             self.period = min(self.period ?? period, period)
-            if manner == .reading { lateManner = .reading }
-            return connectionsWhileLocked
+            if manner == .reading { endManner = .reading }
+            return (connectionsWhileLocked, endManner)
         }
     }
 

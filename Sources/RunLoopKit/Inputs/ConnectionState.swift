@@ -168,9 +168,14 @@ struct ConnectionState {
         if isFinished { return .some(failure) }
         ignoredCount += unreadCount
         var missing =
-            isConnecting
-            ? "it was not connected" : queue.isEmpty ? "the peer has not finished" : "\(queue.count) bytes were dropped"
-        if ignoredCount > 0 { missing += ", and \(ignoredCount) of the peer's came too late" }
+            if isConnecting {
+                "it was not connected"
+            } else if !queue.isEmpty {
+                "\(queue.count) bytes were dropped"
+            } else {
+                reads ? "the peer has not finished" : "it did not receive"
+            }
+        if ignoredCount > 0 { missing += ", and \(ignoredCount) of the peer's were not read" }
         let call = isEnding || readsBeforeEnd ? "end(within:)" : "finishSending(within:)"
         fail(LoopError(call: call, code: System.timedOut, advice: missing))
         return .some(failure)

@@ -249,7 +249,8 @@ public final class AsyncLimiter<Input: Sendable, Output: Sendable>: CustomString
     /// and queued calls stay. From any thread.
     ///
     /// Called before each call, it cancels an old search as soon as the next key is typed, and not only when the next
-    /// search begins:
+    /// search begins. (With ``RateLimitOverlap/skipWhileRunning`` a call that is due before the cancelled action has
+    /// ended is skipped.)
     ///
     /// ```swift
     /// func textChanged(_ text: String) {

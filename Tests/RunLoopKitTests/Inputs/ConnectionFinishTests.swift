@@ -62,7 +62,7 @@ import Testing
         let reports =
             isReceiving
             ? ["1: late", "3: \(Self.late)the peer has not finished))"]
-            : ["3: \(Self.late)the peer has not finished, and 4 of the peer's came too late))"]
+            : ["3: \(Self.late)it did not receive, and 4 of the peer's were not read))"]
         #expect(scene.log.entries == reports && scene.connection.ignoredByteCount == (isReceiving ? 0 : 4))
     }
 
@@ -95,6 +95,25 @@ import Testing
         scene.run()
         #expect(scene.log.entries.count == 1 && scene.log.entries[0].hasPrefix("3: closed(Optional(end(within:)"))
         #expect(scene.connection.ignoredByteCount == 4)
+    }
+
+    @Test("An end that receives on takes no answer away that another one has promised", arguments: [true, false])
+    func answersAfterBothEnds(_ isSet: Bool) throws {
+        let scene = try Scene()
+        scene.connection.setHandler { connection, event in
+            if case .received = event { #expect(connection.send("answer")) }
+        }
+        scene.connections.insert(scene.connection)
+        scene.ends.send("question")
+        scene.connections.end(within: .seconds(5))
+        if isSet {
+            scene.connections.finishSending(within: .seconds(3))
+        } else {
+            scene.connections.insert(scene.connection)
+        }
+        scene.loop.run(mode: .default, for: .zero)
+        #expect(readText(scene.ends.writer) == "answer")
+        scene.connection.invalidate()
     }
 
     @Test("What has arrived and was not received is counted")

@@ -48,7 +48,7 @@ import Testing
         #expect(loop.run(mode: .default, for: .seconds(20)) == .finished)
         let text =
             "end(within:): Connection timed out (ETIMEDOUT); \(count) bytes were dropped, "
-            + "and 8 of the peer's came too late"
+            + "and 8 of the peer's were not read"
         #expect(ending.log.entries == ["closed(Optional(\(text))) after 3.0 seconds"])
         #expect(!ending.connection.isValid && ending.connection.pendingByteCount == 0)
         #expect(loop.run(mode: "other", for: .seconds(1)) == .finished)

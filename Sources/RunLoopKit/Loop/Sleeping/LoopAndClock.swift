@@ -71,8 +71,8 @@ extension VirtualClock {
     ///   handler slow this way. Loops of other threads serve what has become due at a moment that is not determined.
     /// - *While a hold exists* it waits: a caller that has one itself waits forever.
     ///
-    /// A loop that its thread does not run serves nothing then. That is reported:
-    /// ``Loop/Mistake/advanceWithoutRun(thread:)``.
+    /// A loop that its thread does not run serves nothing then. That is reported, unless the call itself serves
+    /// nothing: ``Loop/Mistake/advanceWithoutRun(thread:)``.
     public func advance(by duration: Duration) {
         advance(by: max(0, duration.wholeNanoseconds), on: ThreadLoops.currentID)
     }
