@@ -21,6 +21,10 @@ struct ChildPipes {
     init(
         _ input: Loop.ChildProcess.Stream, _ output: Loop.ChildProcess.Stream, _ error: Loop.ChildProcess.ErrorStream
     ) throws(LoopError) {
+        // Before the first pipe is made, which could get the number of one that is not open.
+        if case .descriptor(let descriptor) = input { try System.requireOpen(descriptor) }
+        if case .descriptor(let descriptor) = output { try System.requireOpen(descriptor) }
+        if case .descriptor(let descriptor) = error { try System.requireOpen(descriptor) }
         streams.0 = try stream(input, \.input, childReads: true)
         streams.1 = try stream(output, \.output, childReads: false)
         switch error {

@@ -49,9 +49,6 @@ extension ChildGroup {
         if let fault = fault(program, arguments, environment, folder) {
             throw LoopError(call: call, code: System.invalidArgument, advice: fault)
         }
-        for case .descriptor(let descriptor) in [streams.0, streams.1, streams.2] where !System.isOpen(descriptor) {
-            throw LoopError(call: "dup2(\(descriptor))", code: System.badDescriptor)
-        }
         System.close(try System.makeProcessFD(System.processNumber))
         let spare = try System.makeEventFD()
         let (process, code) = System.spawn(

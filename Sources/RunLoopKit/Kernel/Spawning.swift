@@ -86,6 +86,11 @@ extension System {
 
     static func isOpen(_ descriptor: Descriptor) -> Bool { clinux_is_open(descriptor) }
 
+    /// Throws the error of a stream whose descriptor is not open.
+    static func requireOpen(_ descriptor: Descriptor) throws(LoopError) {
+        guard isOpen(descriptor) else { throw LoopError(call: "dup2(\(descriptor))", code: badDescriptor) }
+    }
+
     // MARK: The end
 
     /// Signals a process group, and the process of its number if that has joined another. Returns whether it could

@@ -187,6 +187,28 @@ import Testing
         }
     }
 
+    /// In a process of its own, where no other test opens a descriptor.
+    @Test("A descriptor that is not open is refused, though a pipe of the child could get its number")
+    func closedDescriptor() async {
+        await #expect(processExitsWith: .success) {
+            let number = dup(0)
+            close(number)
+            let streams: [(Child.Stream, Child.Stream, Child.ErrorStream)] = [
+                (.descriptor(number), .pipe, .pipe), (.pipe, .descriptor(number), .pipe),
+                (.pipe, .pipe, .descriptor(number)),
+            ]
+            for (input, output, error) in streams {
+                do throws(LoopError) {
+                    _ = try Child("true", input: input, output: output, error: error) { _, _ in }
+                    _exit(2)
+                } catch {
+                    if error.description != "dup2(\(number)): Bad file descriptor (EBADF)" { _exit(3) }
+                }
+            }
+            _exit(0)
+        }
+    }
+
     @Test("A connection of a stream that is no pipe is a mistake of the program")
     func noPipe() async {
         await #expect(processExitsWith: .failure) {
