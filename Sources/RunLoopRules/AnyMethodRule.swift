@@ -263,6 +263,12 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
         return delayed.window == settings.window ? delayed : nil
     }
 
+    /// The delayed calls, if one of them is on the target.
+    final func delayed(on target: ObjectIdentifier) -> HeldCalls? {
+        guard let delayed, delayed.isPending(on: target) else { return nil }
+        return delayed
+    }
+
     /// Takes over the window and the delayed calls of `other`, a rule for the same target and method.
     final func takeOver(from other: AnyMethodRule) {
         // Leaves nothing: `other` may be applied again, and then starts a new window.

@@ -69,6 +69,8 @@ final class DelayedCall<Target: Sendable, Input: Sendable>: HeldCalls, @unchecke
 
     override var isPending: Bool { limiter.isPending }
 
+    override func isPending(on target: ObjectIdentifier) -> Bool { limiter.isPending { $0.id == target } }
+
     /// The call that has come replaces the delayed one, which is older.
     override func giveWay() { limiter.cancel() }
 }

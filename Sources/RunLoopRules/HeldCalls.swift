@@ -22,6 +22,9 @@ class HeldCalls: @unchecked Sendable {
     /// Whether a call is delayed.
     var isPending: Bool { false }
 
+    /// Whether a call on the target is delayed. Called with the book's lock held.
+    func isPending(on target: ObjectIdentifier) -> Bool { false }
+
     /// A call under changed settings has come, which this limiter does not get. Called without a lock.
     func giveWay() {}
 }

@@ -38,6 +38,14 @@ final class MergedCalls<Input: Sendable>: HeldCalls, @unchecked Sendable {
 
     override var isPending: Bool { limiter.isPending }
 
+    override func isPending(on target: ObjectIdentifier) -> Bool {
+        let core = limiter.core
+        guard core.lockIfPending() else { return false }
+        defer { core.endCall() }
+        let (earlier, last) = (core.inputs.earlier!.pointee, core.inputs.lasts.pointee)
+        return last.target == target || earlier.contains { $0.target == target }
+    }
+
     /// Loses nothing: the delayed calls run now.
     override func giveWay() { limiter.flush() }
 

@@ -24,8 +24,9 @@ extension LimitedMethod where Target: AnyObject {
     /// for order in 1...3 { account.trade(order) }  // traded [1, 2, 3], a second later
     /// ```
     ///
-    /// It replaces a rule that the object has for this method. The engine keeps the rule until it is discarded or the
-    /// object is deallocated, so the result need not be kept. From any thread. MessageThrottle:
+    /// It replaces a rule that the object has for this method. If it has none, a call on it that its class's rule
+    /// delays runs now: see ``RuleEngine/apply(_:)``. The engine keeps the rule until it is discarded or the object is
+    /// deallocated, so the result need not be kept. From any thread. MessageThrottle:
     /// `mt_limitSelector:oncePerDuration:usingMode:onMessageQueue:alwaysInvokeBlock:`.
     ///
     /// - Parameters:

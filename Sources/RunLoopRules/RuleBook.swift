@@ -27,7 +27,7 @@ final class RuleBook: @unchecked Sendable {
         var objects: [AnyObject] = []
         var delayed: [HeldCalls] = []
 
-        /// Runs the delayed calls of discarded rules, and releases everything.
+        /// Runs the delayed calls of rules that do not count any more, and releases everything.
         consuming func settle() { for delayed in delayed { delayed.flush() } }
     }
 
@@ -244,7 +244,12 @@ final class RuleBook: @unchecked Sendable {
             remains.objects.append(object)
             if objectRules.count >= purgeCount { purge(&remains) }
             var stale: AnyMethodRule?
-            replace(ownRule(of: rule.targetID, &stale), by: rule, at: place, &remains)
+            let old = ownRule(of: rule.targetID, &stale)
+            // The class's rule would run them after later calls, which it does not see.
+            if old == nil, let delayed = typeRule(for: type(of: object))?.delayed(on: rule.targetID) {
+                remains.delayed.append(delayed)
+            }
+            replace(old, by: rule, at: place, &remains)
             if let stale { remains.rules.append(stale) }
             objectRules[rule.targetID] = rule
         }

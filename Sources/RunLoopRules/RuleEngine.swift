@@ -30,9 +30,10 @@ import Synchronization
 /// MessageThrottle's do: it is not lost when the program releases its target. A target cannot be retained while its
 /// `deinit` runs: a call made there runs at once.
 ///
-/// **Order.** When a rule is discarded, its delayed calls run at once. So a later call, which no rule delays, cannot
-/// overtake them if all of this happens on the loop's thread. A call that runs at once under changed settings replaces
-/// the delayed ones: they never run, unless the rule merges.
+/// **Order.** When a rule is discarded, its delayed calls run at once. When an object gets a rule of its own, so does a
+/// call on it that its class's rule delays. So a later call, which that rule does not delay, cannot overtake them if
+/// all of this happens on the loop's thread. A call that runs at once under changed settings replaces the delayed ones:
+/// they never run, unless the rule merges.
 ///
 /// **Threads.** Everything may be called from any thread, even while other threads call the methods. MessageThrottle:
 /// `MTEngine`.
@@ -102,7 +103,8 @@ public final class RuleEngine: @unchecked Sendable {
     /// Applies a rule: it is in force from the next call on.
     ///
     /// It replaces a rule for the same target and method, and takes over that rule's delayed calls and its window; the
-    /// old rule is not applied any more. MessageThrottle: `applyRule:`.
+    /// old rule is not applied any more. If an object had none, a call on it that its class's rule delays runs now, by
+    /// the ``AnyMethodRule/flush()`` of that rule. MessageThrottle: `applyRule:`.
     ///
     /// - Throws: `alreadyApplied`; `conflict` if a class above or below has a rule; `targetIsGone` if the rule's object
     ///   or method is deallocated; `otherEngine`; `noLastingName` for a persistent rule that cannot be saved.

@@ -19,6 +19,27 @@ import Testing
         #expect(stage.ran == [(100, 50), (200, 200)])
     }
 
+    @Test(
+        "A call that the class's rule delays runs before those that come under the object's own rule",
+        arguments: [0, 100] as [Int64])
+    func limitObjectOfClass(_ interval: Int64) throws {
+        let stage = RuleScene()
+        let (own, other) = (RuleDraft(), RuleDocument())
+        try stage.limit(RuleDocument.self, 1000, .last)
+        stage.saving(own, 1)
+        try stage.limit(own, interval, .last)
+        stage.saving(own, 2)
+        stage.scene.run()
+        #expect(stage.ran == [(0, 1), (interval, 2)])
+        // A call on another object stays.
+        stage.saving(other, 3)
+        try stage.limit(RuleDocument(), interval, .last)
+        try stage.limit(own, 1000, .last)
+        #expect(stage.ran.count == 2)
+        stage.scene.run()
+        #expect(stage.ran.map(\.input) == [1, 2, 3])
+    }
+
     @Test("A rule says whether it holds a call back", arguments: [AnyMethodRule.Mode.last, .debounce], [false, true])
     func isPending(_ mode: AnyMethodRule.Mode, _ merges: Bool) throws {
         let stage = RuleScene()

@@ -67,6 +67,21 @@ import Testing
         #expect(desk.log.entries == [desk.trade(end, account, 0, 30, 50, 70), desk.trade(600, account, 500)])
     }
 
+    @Test("Calls that the class's rule merges run before those that come under an object's own rule")
+    func objectOfClass() throws {
+        let desk = Desk()
+        let (account, other, third) = (RuleDocument(), RuleDocument(), RuleDocument())
+        try desk.rule(for: RuleDocument.self, .last).apply()
+        for (target, order) in [(account, 1), (other, 2)] { desk.trading(target, [order]) }
+        try desk.rule(for: third, .last).apply()
+        #expect(desk.log.entries.isEmpty)
+        try desk.rule(for: account, .last).apply()
+        #expect(desk.log.entries == [desk.trade(0, account, 1), desk.trade(0, other, 2)])
+        desk.trading(account, [3])
+        desk.run()
+        #expect(desk.log.entries.last == desk.trade(100, account, 3))
+    }
+
     @Test("Merging has no effect in the mode firstly")
     func mergingInFirstly() throws {
         let desk = Desk()

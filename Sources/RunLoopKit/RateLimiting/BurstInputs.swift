@@ -10,7 +10,7 @@ package struct BurstInputs<Input: Sendable> {
     @usableFromInline package let lasts: UnsafeMutablePointer<Input>
 
     /// The inputs before the last one. Nil unless all inputs are kept.
-    @usableFromInline let earlier: UnsafeMutablePointer<[Input]>?
+    @usableFromInline package let earlier: UnsafeMutablePointer<[Input]>?
 
     init(capacity: Int, keepsAll: Bool) {
         lasts = .allocate(capacity: capacity)
