@@ -146,7 +146,8 @@ public final class Quota: CustomStringConvertible, @unchecked Sendable {
         lock.withLock { rules.giveBack(cost, to: &tokens, at: clock.nanoseconds) }
     }
 
-    /// Makes it full, as it was at first. A task whose turn in ``wait(_:)`` has come continues no earlier.
+    /// Makes it full, as it was at first. A task whose turn in ``wait(_:)`` has come continues no earlier, and if it is
+    /// cancelled, it gives nothing back.
     public func reset() { lock.withLock { tokens = QuotaTokens() } }
 
     /// The settings, and how many tokens are left.

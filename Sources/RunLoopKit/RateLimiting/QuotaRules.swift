@@ -138,6 +138,9 @@ struct QuotaTokens: Sendable {
     var bucket = TokenBucket()
     /// One for each window, once the first tokens were asked for.
     fileprivate(set) var logs: [WindowLog] = []
+    /// Whether they were charged with the cost of the task that has its turn, or had the last one. A reset makes new
+    /// ones, which were not.
+    var wereChargedWithTurn = false
 
     /// Whether nothing was taken.
     var isNew: Bool { bucket == TokenBucket() && logs.allSatisfy(\.isEmpty) }

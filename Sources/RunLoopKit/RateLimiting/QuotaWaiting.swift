@@ -68,7 +68,8 @@ extension Quota {
     /// - *A cost above the burst* waits until nothing is owed, as after ``reserve(_:)``: the rate holds for any cost.
     /// - *Calls of* ``take(_:)`` *meanwhile* are refused, since the first that waits has its tokens reserved. They get
     ///   tokens that are there when that task's time has come, and it has not continued yet.
-    /// - *Cancelled,* a task gives back what it has reserved, and those behind it do not wait for it.
+    /// - *Cancelled,* a task gives back what it has reserved, unless ``reset()`` has forgiven it. Those behind it do
+    ///   not wait for it.
     /// - *Two limits together,* such as those of an API, are one quota of two windows. Of two quotas, waited for in
     ///   turn, only the second holds exactly: its wait moves calls together that the first has spaced.
     /// - *A task whose actor is busy* when its time has come delays those behind it until it continues.
@@ -115,7 +116,7 @@ extension KeyedQuota {
     ///
     /// Each key has a line of its own: tasks get its tokens in the order of their calls, and wait for no other key. A
     /// key for which a task waits is kept, and forgotten later as any other. After ``reset(_:)`` the first task in the
-    /// line continues no earlier.
+    /// line continues no earlier, and if it is cancelled, it gives nothing back.
     ///
     /// Go: `Wait` of a limiter for each key.
     ///
@@ -224,7 +225,7 @@ extension AwaitedTokens {
     /// What the task gives back goes to those behind it: no call of `take` finds it before they are served.
     private func endTurn(givingBack cost: Int = 0, ofTime time: Int64 = 0) {
         let turns = change { tokens, line, now in
-            rules.giveBack(cost, ofTime: time, to: &tokens, at: now)
+            if tokens.wereChargedWithTurn { rules.giveBack(cost, ofTime: time, to: &tokens, at: now) }
             return serveFirst(&tokens, &line, at: now)
         }
         turns.announce()
@@ -236,6 +237,7 @@ extension AwaitedTokens {
         while let waiter = line?.takeFirst() {
             rules.charge(waiter.cost, to: &tokens, at: now)
             if let debt = rules.debt(of: tokens, at: now) {
+                tokens.wereChargedWithTurn = true
                 turns.served = (waiter, now.addingSaturating(debt))
                 return turns
             }

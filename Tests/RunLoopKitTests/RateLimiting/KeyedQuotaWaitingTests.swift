@@ -61,12 +61,16 @@ import Testing
                 begin: Double(Int.random(in: 0...4, using: &random)))
         }
         let tokens = Int.random(in: 0...3, using: &random)
+        let resets = (0..<3).map { _ in Double.random(in: 0...10, using: &random) }
         let answers = try await [false, true].asyncMap { isKeyed in
             let stage = try QuotaStage()
             let keyed = KeyedQuota<String>(tokens, per: .seconds(1), burst: 3, on: stage.loop)
             let own = (0..<3).map { _ in Quota(tokens, per: .seconds(1), burst: 3, on: stage.loop) }
             return try await stage.play { stage in
-                calls.enumerated().map { number, call in
+                for (key, time) in resets.enumerated() {
+                    stage.at(time) { if isKeyed { keyed.reset("\(key)") } else { own[key].reset() } }
+                }
+                return calls.enumerated().map { number, call in
                     let task = stage.task("\(number)") { [loop = stage.loop] in
                         try await LoopClock(loop).sleep(until: .init(nanoseconds: Int64(call.begin * 1e9)))
                         if isKeyed {
@@ -129,6 +133,20 @@ import Testing
         clock.advance(by: .seconds(10))
         for _ in 0..<60 { _ = quota.take(for: 1000) }
         #expect(quota.rememberedCount == 1 && quota.keyCount == 1)
+    }
+
+    @Test("A cancelled task does not give back what a reset of its key has forgiven", arguments: [0, 1, nil])
+    func reset(_ reset: Int?) async throws {
+        let clock = VirtualClock(.manual)
+        let (quota, thread) = (KeyedQuota<Int>(1, per: .seconds(1), clock: clock), try LoopThread(clock: clock))
+        let loop = thread.loop
+        quota.reserve(1, for: 0)
+        let task = Task.immediate { try await quota.wait(for: 0, on: loop) }
+        if let reset { quota.reset(reset) } else { quota.resetAll() }
+        #expect(quota.take(for: 0).isAllowed == (reset != 1))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(quota.check(for: 0).retryAfter == .seconds(1))
     }
 
     /// Equal to others of its number, and calls its quota when it is released.

@@ -149,6 +149,26 @@ import Testing
         #expect(quota.check().retryAfter == .seconds(1))
     }
 
+    @Test("A cancelled task does not give back what a reset has forgiven, and the next one gives its own back")
+    func reset() async throws {
+        let clock = VirtualClock(.manual)
+        let thread = try LoopThread(clock: clock)
+        let loop = thread.loop
+        for quota in [Quota(1, per: .seconds(1), clock: clock), Quota(.atMost(1, inAny: .seconds(1)), clock: clock)] {
+            _ = quota.take()
+            let tasks = (0..<2).map { _ in Task.immediate { try await quota.wait(on: loop) } }
+            quota.reset()
+            // The second one is owed for the time for which the first task was charged.
+            #expect(quota.take().isAllowed && quota.reserve(1) == .seconds(1))
+            tasks[0].cancel()
+            await #expect(throws: CancellationError.self) { try await tasks[0].value }
+            #expect(quota.reserve(0) == .seconds(2))
+            tasks[1].cancel()
+            await #expect(throws: CancellationError.self) { try await tasks[1].value }
+            #expect(quota.reserve(0) == .seconds(1))
+        }
+    }
+
     @Test("In virtual time the loop must be named, and have that time")
     func misuse() async {
         await #expect(processExitsWith: .failure) {
