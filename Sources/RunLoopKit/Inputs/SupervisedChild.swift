@@ -246,7 +246,8 @@ extension Loop {
         /// an end is neither quick nor final, and the next pause after it is the first one. A pause ends at once.
         ///
         /// ``Event/ended(_:restartsAfter:)`` reports it with a pause of zero. A second call before the child has ended
-        /// restarts it once; of the two periods the one counts that ends first.
+        /// restarts it once; of the two periods the one counts that ends first. If it comes while the closure starts a
+        /// child, it is of that child; if the closure throws, it has failed, and the pause that is reported holds.
         ///
         /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
         /// - Returns: Whether another child will be started, unless that fails. False before ``start(_:)``, and after
@@ -390,7 +391,9 @@ extension Loop {
         }
 
         private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> (Duration?, Reason?) {
-            let isRestart = exit != nil && restartGrace != nil
+            // One that was asked for while the closure made no child has failed: the pause holds.
+            if exit == nil { restartGrace = nil }
+            let isRestart = restartGrace != nil
             if exit != nil, isRestart || startTime.duration(to: now) >= settlingTime {
                 quickEnds = 0
                 backoff.reset()

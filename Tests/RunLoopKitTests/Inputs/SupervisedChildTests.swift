@@ -163,6 +163,25 @@ import Testing
         itself.value = nil
     }
 
+    @Test("A restart that is asked for in the closure fails if the closure throws, and the pause holds")
+    func failedRestartInClosure() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (itself, starts) = (LoopBound<Supervised?>(nil, on: loop), Count())
+        let supervised = Supervised(on: loop, quickEndLimit: 3) {
+            if starts.up() == 1 { #expect(itself.value!.restart(within: .zero)) }
+            throw Refusal()
+        }
+        itself.value = supervised
+        #expect(
+            events(loop, supervised) == [
+                "0.0 seconds: not started: Refusal(), restarts after 0.1 seconds",
+                "0.1 seconds: not started: Refusal(), restarts after 0.2 seconds",
+                "0.3 seconds: not started: Refusal(), is not restarted",
+                "0.3 seconds: over: too many quick ends in a row",
+            ])
+        itself.value = nil
+    }
+
     @Test("A restart on purpose is neither quick nor final", arguments: ["running", "pausing"])
     func restart(_ state: String) throws {
         let (loop, clock) = Loop.inVirtualTime()
