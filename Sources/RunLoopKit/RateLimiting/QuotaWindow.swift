@@ -42,6 +42,9 @@ struct WindowLog: Sendable {
 
     var period: Int64 { window.period }
 
+    /// The calls in memory. For tests.
+    var callCount: Int { calls.count }
+
     private func counted(_ cost: Int) -> Int128 { Int128(min(cost, window.tokens)) }
 
     /// Forgets the calls that count no more.
@@ -98,10 +101,14 @@ struct WindowLog: Sendable {
 
     /// Notes a call, at the time that all windows of the quota allow.
     mutating func append(_ cost: Int, at time: Int64) {
-        self.cost += counted(cost)
-        if !isEmpty, case let last = calls[calls.count - 1], last.time == time, cost <= window.tokens - last.cost {
-            calls[calls.count - 1].cost += cost
+        let last = calls.count - 1
+        // What is owed for ever is one call, whatever the window allows: it uses no more memory.
+        if !isEmpty, calls[last].time == time, time == .max || cost <= window.tokens - calls[last].cost {
+            let sum = Int(clamping: Int128(calls[last].cost) + Int128(cost))
+            self.cost += counted(sum) - counted(calls[last].cost)
+            calls[last].cost = sum
         } else {
+            self.cost += counted(cost)
             calls.append(Call(time: time, cost: cost))
         }
     }

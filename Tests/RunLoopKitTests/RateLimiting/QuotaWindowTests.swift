@@ -91,6 +91,23 @@ import Testing
         #expect(many.take(.max).remaining == 0 && many.take(.max).retryAfter == .seconds(1))
     }
 
+    @Test("Tokens that are owed for ever are one entry, however many calls have reserved them")
+    func owedForEver() {
+        for window in [Quota.Window.atMost(0, inAny: .seconds(1)), .atMost(2, inAny: .seconds(Int64.max))] {
+            var log = WindowLog(of: window)
+            for _ in 0..<1000 { log.append(1, at: log.earliest(for: 1, at: 0)) }
+            #expect(log.callCount <= 2 && log.debt(at: 0) == nil)
+            #expect(log.removeOldest(999, at: 0).reduce(0) { $0 + $1.cost } == 999 && log.debt(at: 0) == nil)
+            #expect(log.removeOldest(999, at: 0).reduce(0) { $0 + $1.cost } == 1)
+            #expect(log.isEmpty && log.remaining(at: 0) == window.tokens)
+            var most = WindowLog(of: window)
+            for _ in 0..<2 { most.append(.max, at: .max) }
+            #expect(most.callCount == 1)
+            most.remove(.max, ofTime: .max, at: 0)
+            #expect(most.isEmpty && most.remaining(at: 0) == window.tokens)
+        }
+    }
+
     @Test("A key's windows are its own, and it is forgotten when they are empty")
     func keys() {
         let clock = VirtualClock(.manual)
