@@ -113,8 +113,9 @@ import Testing
         clock.advance(by: .seconds(1))
         try await third.value
         try await fourth.value
+        // The advance may wake the loop for a pass of its own.
         let order = log.entries.drop { $0 != "1" }
-        #expect(order.starts(with: ["1", "2", "pass", "3", "4"]))
+        #expect(order.starts(with: ["1", "2", "pass"]) && order.drop { $0 != "3" }.starts(with: ["3", "4"]))
     }
 
     private actor Caller {
