@@ -64,9 +64,12 @@ public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
     /// The limits are 1, 2 or 5 of a decimal place, to a sixteenth.
     ///
     /// ```swift
-    /// print(waits.bars())
-    /// // 2.00 ms  3      ############
-    /// // 5.00 ms  10     ########################################
+    /// var waits = DurationHistogram()
+    /// for milliseconds in [1, 4, 4, 3] { waits.record(.milliseconds(milliseconds)) }
+    /// print(waits.bars(width: 9))
+    /// // 1.00 ms  1      ###
+    /// // 2.00 ms  0
+    /// // 5.00 ms  3      #########
     /// ```
     ///
     /// - Parameter width: The characters of the longest bar, from 1 to 1,000.
