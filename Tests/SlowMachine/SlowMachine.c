@@ -21,17 +21,29 @@
 
 typedef struct timespec Time;
 
-/// The function of the C library that one here replaces.
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+/// The functions that are replaced here.
+#define FUNCTIONS(each) \
+    each(clock_gettime) each(clock_nanosleep) each(nanosleep) each(pthread_cond_clockwait) \
+    each(pthread_cond_timedwait) each(sem_timedwait) each(ppoll) each(poll) each(epoll_wait) each(epoll_pwait) \
+    each(timerfd_create) each(timerfd_settime) each(syscall)
+
+// Those of the C library. Looked up once: `dlsym` takes a lock, and hangs in the handler of a signal that has
+// interrupted another `dlsym` of its thread as that let go of the lock. All threads would wait for it then.
+#define DECLARE(name) static __typeof__(&name) real_##name;
+FUNCTIONS(DECLARE)
+
+#define LOOK_UP(name) real_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name);
+
+/// The function of the C library. Other constructors may come before the one here.
+#define REAL(name) (*(real_##name ? &real_##name : (prepare(), &real_##name)))
 
 static const int64_t second = 1000000000;
 static int64_t factor = 1;
 /// When the wall clock began to run faster, in nanoseconds. The other clocks are faster from the machine's start on.
 static int64_t wallClockBase = 0;
-static int (*realGetTime)(clockid_t, Time *);
 
 __attribute__((constructor)) static void prepare(void) {
-    realGetTime = REAL(clock_gettime);
+    FUNCTIONS(LOOK_UP)
     factor = atoll(getenv("SLOW_MACHINE_FACTOR") ?: "1");
     wallClockBase = atoll(getenv("SLOW_MACHINE_BASE") ?: "0");
 }
@@ -71,8 +83,7 @@ static int realMilliseconds(int milliseconds) {
 // MARK: Clocks
 
 int clock_gettime(clockid_t clock, Time *time) {
-    if (!realGetTime) prepare();
-    int failure = realGetTime(clock, time);
+    int failure = REAL(clock_gettime)(clock, time);
     if (!failure) *time = fromNanoseconds(base(clock) + (nanoseconds(time) - base(clock)) * factor);
     return failure;
 }
