@@ -32,14 +32,13 @@ extension Loop.Connection {
         return limitEnd(to: period)
     }
 
-    /// Tells the peer that nothing more comes, as ``finishSending()`` does, and goes on receiving until the peer has
-    /// finished, but for a period at the most. From any thread.
+    /// Tells the peer that nothing more comes, and receives until the peer has finished. From any thread.
     ///
-    /// It is the end that loses nothing of a peer that stops when it sees the end: what the peer still sends is
-    /// received. Answers cannot be sent any more. While ``isReceiving`` is false, nothing is received, not even the
-    /// peer's end: set it to true. After the period the connection is closed as by
-    /// ``end(within:readingFirst:)``, which has the rules of the period, and what was not received is counted:
-    /// ``ignoredByteCount``.
+    /// A peer that stops when it sees the end loses nothing. Answers cannot be sent any more.
+    ///
+    /// - *After the period* the connection is closed. ``end(within:readingFirst:)`` has the rules of the period. What
+    ///   was not received is counted: ``ignoredByteCount``.
+    /// - *A paused connection* receives nothing, not even the peer's end: set ``isReceiving`` to true.
     ///
     /// - Parameter period: How long to wait for the peer.
     /// - Returns: Whether the connection is in a loop. If false, nothing limits the end.

@@ -44,7 +44,7 @@ struct ConnectionState {
     /// How many bytes were accepted, and never handed to the kernel.
     private(set) var droppedCount = 0
 
-    /// How many bytes of the peer's no handler got, since they came after the end.
+    /// How many bytes of the peer's no handler got, because of the end.
     private(set) var ignoredCount = 0
 
     /// Why nothing can be sent any more.

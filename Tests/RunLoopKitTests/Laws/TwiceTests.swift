@@ -150,6 +150,21 @@ import Testing
         ]
     }
 
+    /// Ends a connection, whose peer sends something afterwards.
+    private static func end(times: Int, _ end: (Loop.Connection) -> Void) throws -> [String] {
+        let (loop, clock) = Loop.inVirtualTime()
+        let (log, ends) = (Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader) { _, event in
+            log.add("\(event) after \(clock.now.nanoseconds)")
+        }
+        ends.isReaderClosed = true
+        loop.add(connection)
+        for _ in 0..<times { end(connection) }
+        ends.send("late")
+        log.add("\(loop.run(mode: .default, for: .seconds(5)))")
+        return log.entries
+    }
+
     /// Adds an item, lets it act, removes it as often as it was added, and lets it act again.
     private static func add(
         _ item: Loop.Item, in mode: Loop.Mode, of loop: Loop, _ times: Int, _ log: Log<String>, act: () -> Void
@@ -270,30 +285,9 @@ import Testing
             loop.run(mode: .default, for: .seconds(1))
             return log.entries
         },
-        Case("end", "a connection, within a period") { times in
-            let (loop, clock) = Loop.inVirtualTime()
-            let (log, ends) = (Log<String>(), Ends.sockets())
-            let connection = try Loop.Connection(owning: ends.reader) { _, event in
-                log.add("\(event) after \(clock.now.nanoseconds)")
-            }
-            ends.isReaderClosed = true
-            loop.add(connection)
-            for _ in 0..<times { connection.end(within: .seconds(2)) }
-            log.add("\(loop.run(mode: .default, for: .seconds(5)))")
-            return log.entries
-        },
-        Case("finishSending", "a connection, within a period") { times in
-            let (loop, clock) = Loop.inVirtualTime()
-            let (log, ends) = (Log<String>(), Ends.sockets())
-            let connection = try Loop.Connection(owning: ends.reader) { _, event in
-                log.add("\(event) after \(clock.now.nanoseconds)")
-            }
-            ends.isReaderClosed = true
-            loop.add(connection)
-            for _ in 0..<times { connection.finishSending(within: .seconds(2)) }
-            ends.send("late")
-            log.add("\(loop.run(mode: .default, for: .seconds(5)))")
-            return log.entries
+        Case("end", "a connection, within a period") { try end(times: $0) { $0.end(within: .seconds(2)) } },
+        Case("finishSending", "a connection, within a period") {
+            try end(times: $0) { $0.finishSending(within: .seconds(2)) }
         },
         Case("end", "a set of connections") { times in
             let (loop, clock) = Loop.inVirtualTime()

@@ -21,7 +21,7 @@ extension Loop {
     /// What a loop leaves behind when it ends. Each part is taken out before it is dealt with: if a handler of the end
     /// exits the thread, the thread's end goes on with the rest.
     final class Estate {
-        /// Whether the loop tells sources, end handlers and listeners of its end. Its deinit tells nobody.
+        /// Whether the loop calls the handlers of its end. Its deinit calls none.
         fileprivate let isTelling: Bool
         fileprivate var isBegun = false
         fileprivate var blocks: [PostedBlock] = []
