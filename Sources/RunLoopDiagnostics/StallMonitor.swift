@@ -112,7 +112,9 @@ public final class StallMonitor: Sendable {
             throw error
         }
         let watcher = StallWatcher(
-            rules, now: { System.monotonicNanoseconds() }, later: { reports.perform(label: "stall report", $0) },
+            rules, now: { System.monotonicNanoseconds() },
+            // Not reported if the monitor is gone meanwhile.
+            later: { _ = reports.loop.performCancellable(in: .common, label: "stall report", $0) },
             handler: handler)
         // Repeating, since a timer that fires once ends then.
         let timer = Loop.Timer(every: .seconds(3600)) { firing in StallMonitor.look(watcher, firing.timer) }

@@ -126,7 +126,8 @@ extension Loop {
             let call = LastCall(completion)
             guard let loop = ThreadLoops.current.loopThatRuns else { return }
             let modes: Set<Mode> = [.common, loop.currentMode ?? .common]
-            loop.perform(in: modes, label: "end of a connection set") { call.make() }
+            // Released, it makes the call, too.
+            _ = loop.perform(in: modes, Place("end of a connection set", #fileID, #line)) { call.make() }
         }
 
         /// Calls a closure once: when it is released, unless before.

@@ -34,7 +34,8 @@ public final class LoopBound<Value>: @unchecked Sendable {
         // Not by the last reference to the storage, which this thread may have.
         let clear: @Sendable () -> Void = { [storage] in storage.clear() }
         // A stopped thread refuses blocks before its loop ends.
-        if !loop.perform(in: .common, label: "release of a LoopBound", clear) { _ = loop.afterEnd(clear) }
+        let place = Place("release of a LoopBound", #fileID, #line)
+        if !loop.perform(in: .common, place, clear) { _ = loop.afterEnd(clear) }
     }
 
     /// The value. A collection in it is changed in place, and not copied.

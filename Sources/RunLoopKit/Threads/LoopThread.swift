@@ -132,7 +132,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
     /// - Returns: Whether the block was accepted. It will run then, unless ``stop(discardingPending:)`` or an exit of
-    ///   the thread drops it. False once the thread was stopped.
+    ///   the thread drops it. False once the thread was stopped, which is reported as
+    ///   ``Loop/Mistake/refusedBlock(block:thread:)``.
     ///
     /// Cocoa: `performSelector:onThread:withObject:waitUntilDone:NO`.
     @discardableResult
@@ -153,7 +154,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the thread.
-    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped.
+    /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil once the thread was stopped,
+    ///   which is reported.
     ///
     /// Cocoa: `performSelector:withObject:afterDelay:`, and `cancelPreviousPerformRequests`.
     @discardableResult

@@ -127,7 +127,8 @@ public final class LoopThreadPool: Sendable {
     ///   - block: Called on the worker's thread.
     /// - Returns: Whether the block was accepted. It will run then, in the worker's common modes, unless
     ///   ``stop(discardingPending:)`` drops it, or an exit of the thread of its worker, or of all workers. False once
-    ///   the pool has been stopped, and if the thread of its worker, or of all workers, has exited.
+    ///   the pool has been stopped, and if the thread of its worker, or of all workers, has exited. That is reported as
+    ///   ``Loop/Mistake/refusedBlock(block:thread:)``.
     ///
     /// Cocoa: `OperationQueue.addOperation`; `DispatchQueue.async`.
     @discardableResult
@@ -136,8 +137,9 @@ public final class LoopThreadPool: Sendable {
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         guard hasThreads else { return false }
-        guard sharesQueue else { return perform(workload.begin(), Place(label, file, line), block) }
-        return enqueue(Place(label, file, line), nil, block)
+        let place = Place(label, file, line)
+        return (sharesQueue ? enqueue(place, nil, block) : perform(workload.begin(), place, block))
+            || reportRefusal(place)
     }
 
     /// Hands a block to the key's worker and returns. Blocks with equal keys run one after the other, in the order in
@@ -147,7 +149,9 @@ public final class LoopThreadPool: Sendable {
         for key: some Hashable, label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        hasThreads && perform(workload.begin(on: worker(for: key)), Place(label, file, line), block)
+        guard hasThreads else { return false }
+        let place = Place(label, file, line)
+        return perform(workload.begin(on: worker(for: key)), place, block) || reportRefusal(place)
     }
 
     /// Runs a block on a worker and suspends until it is done. Cancellation and errors are those of
@@ -205,6 +209,12 @@ public final class LoopThreadPool: Sendable {
     public func loop(for key: some Hashable) -> Loop { threads[worker(for: key)].loop }
 
     private var sharesQueue: Bool { workload.policy == .leastLoaded }
+
+    /// Reports a block that no worker takes. Returns false.
+    private func reportRefusal(_ place: Place) -> Bool {
+        Mistakes.shared.report(.refusedBlock(block: place.nameOfBlock, thread: name.printable))
+        return false
+    }
 
     private func enqueue(_ place: Place, _ ticket: Workload.Ticket?, _ block: @escaping @Sendable () -> Void) -> Bool {
         guard let calls = workload.add(place, ticket: ticket, block) else { return false }

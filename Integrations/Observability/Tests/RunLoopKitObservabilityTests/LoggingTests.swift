@@ -28,7 +28,8 @@ import Testing
             .neverAdded(item: "timer"), .mainLoopThatNeverRuns(item: "debounce"),
             .pausedListener(listener: "listener", error: error), .leftMessages(port: "message port", count: 1),
             .stopBeforeRun(thread: "worker"), .mainBodyEndsAtOnce(items: ["timer"]),
-            .advanceWithoutRun(thread: "worker"),
+            .advanceWithoutRun(thread: "worker"), .refusedBlock(block: "block", thread: "worker"),
+            .unreadOutput(connection: "connection", count: 1),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -42,7 +43,7 @@ import Testing
             "refusedItem", "loopThatNeverRuns", "droppedThread", "runInCommonModes", "mainLoopWithoutThread",
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
             "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns", "pausedListener",
-            "leftMessages", "stopBeforeRun", "mainBodyEndsAtOnce", "advanceWithoutRun",
+            "leftMessages", "stopBeforeRun", "mainBodyEndsAtOnce", "advanceWithoutRun", "refusedBlock", "unreadOutput",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

@@ -16,7 +16,8 @@ extension Loop {
     ///   - file: The source file that posts the block, for diagnostics.
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
-    /// - Returns: Whether the loop accepted the block. False if the loop has ended, or its ``LoopThread`` was stopped.
+    /// - Returns: Whether the loop accepted the block. False if the loop has ended, or its ``LoopThread`` was stopped,
+    ///   which is reported as ``Loop/Mistake/refusedBlock(block:thread:)``.
     ///   A loop that ends drops accepted blocks; that of a ``LoopThread`` runs them first, unless
     ///   ``LoopThread/stop(discardingPending:)`` drops them. Where no thread can run ``Loop/main``, the first blocks
     ///   may be dropped, which is reported on stderr.
@@ -27,6 +28,7 @@ extension Loop {
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         accept(PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake)
+            || reportRefusal(Place(label, file, line))
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as
@@ -38,11 +40,13 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        accept(block, modes, wake, Place(label, file, line))
+        let place = Place(label, file, line)
+        guard !modes.isEmpty else { return false }
+        return accept(block, modes, wake, place) || reportRefusal(place)
     }
 
     /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does, and returns an object
-    /// that withdraws it; nil if the loop refuses it.
+    /// that withdraws it; nil if the loop refuses it, which is not reported.
     public func performCancellable(
         in mode: Mode = .default, wake: Bool = true, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line,
@@ -63,14 +67,25 @@ extension Loop {
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop has ended, or its
-    ///   ``LoopThread`` was stopped. A block that is not due when the loop ends does not run.
+    ///   ``LoopThread`` was stopped, which is reported. A block that is not due when the loop ends does not run.
     @discardableResult
     public func perform(
         after delay: Duration, in mode: Mode = .default, label: String? = nil, file: StaticString = #fileID,
         line: UInt = #line, _ block: @escaping @Sendable () -> Void
     ) -> Timer? {
         let timer = Timer(after: delay, label: label, file: file, line: line) { _ in block() }
-        return insert(timer, in: mode) ? timer : nil
+        return insert(timer, in: mode) || reportRefusal(Place(label, file, line)) ? timer : nil
+    }
+
+    /// Reports a block that this loop has refused, since it has ended. Returns false.
+    ///
+    /// Of a main loop without a thread another report tells it, and of a parent's loop in a forked child the process.
+    @inline(never)
+    private func reportRefusal(_ place: Place) -> Bool {
+        if isOfThisProcess, !isMain || !hasEnded {
+            Mistakes.shared.report(.refusedBlock(block: place.nameOfBlock, thread: threadName))
+        }
+        return false
     }
 
     /// As `perform(in:wake:label:file:line:_:)`, for callers in the library that post on behalf of a place outside it.
@@ -131,7 +146,6 @@ extension Loop {
         _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place,
         _ isReported: Bool = true
     ) -> Bool {
-        guard !modes.isEmpty else { return false }
         let block = PostedBlock(body: body, handle: PendingBlock(loop: self, place))
         guard beginAccepting(block.handle, isReported) else { return false }
         append(block, for: modes)

@@ -49,6 +49,11 @@ extension Loop {
         /// A limiter with ``RateLimitRelease/flush`` was called after the end of its loop, and refused the call: an end
         /// handler that calls it is too late. Reported even if the caller checks the result.
         case refusedCall(limiter: String)
+        /// A loop has ended, or its ``LoopThread`` or ``LoopThreadPool`` was stopped, and refused a block, which never
+        /// runs. Reported even if the caller checks the result of ``LoopThread/perform(in:label:file:line:_:)`` and its
+        /// like. Not reported where the answer cannot be overlooked: `run`, `performAndWait`, and
+        /// ``Loop/performCancellable(in:wake:label:file:line:_:)``.
+        case refusedBlock(block: String, thread: String)
         /// ``Loop/MessagePort/send(_:)`` was called on a full port, which refused the message. Found once for each
         /// port. Reported even if the caller checks the result, which the port cannot know: call
         /// ``Loop/MessagePort/trySend(_:)`` there.
@@ -57,6 +62,10 @@ extension Loop {
         /// is stopped runs the blocks that it has accepted, and handles no messages. It is found after the handlers of
         /// ``Loop/onEnd(_:)``, which can take them: ``Loop/MessagePort/takeWaiting()``.
         case leftMessages(port: String, count: Int)
+        /// A ``Loop/ChildProcess`` has ended, its end was handled, and what it has written to a `.pipe` waits, since
+        /// the pipe's connection has no handler. Who sets the handler now still gets it; a child that writes more than
+        /// a pipe holds never ends that way.
+        case unreadOutput(connection: String, count: Int)
         /// ``Loop/stop()`` was called on the loop's own thread before its first run, and so was lost; and that run is
         /// one of ``Loop/run()``, which has no limit.
         case stopBeforeRun(thread: String)
@@ -142,6 +151,10 @@ extension Loop {
             case .refusedCall(let limiter):
                 "The \(limiter) refused a call, since its loop has ended: what it flushes at the end are the calls "
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."
+            case .refusedBlock(let block, let thread):
+                "The \(block) was refused, since \"\(thread)\" has been stopped, or its loop has ended: the block "
+                    + "does not run. Hand it over before the stop, which runs what was accepted; or where a stop may "
+                    + "come first, by run or performCancellable, whose answer says it."
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
@@ -149,6 +162,10 @@ extension Loop {
                 "The loop of the \(port) has ended, and \(counted(count, "message")) in it "
                     + "\(count == 1 ? "was" : "were") not handled. Before the thread is stopped, wait until they were: "
                     + "by finish() and an end handler, or answers; or take them by takeWaiting() in an onEnd handler."
+            case .unreadOutput(let connection, let count):
+                "The \(connection) has no handler, and \(counted(count, "byte")) that the child has written "
+                    + "\(count == 1 ? "waits" : "wait"). Set the handler before the child is added, since a child that "
+                    + "writes more than a pipe holds waits for it; or start the child with .null or .inherited."
             case .stopBeforeRun(let thread):
                 "The first run of the loop of \"\(thread.printable)\" begins after a stop(), which is lost: it does "
                     + "not end this run. Let a block stop the loop, by perform { loop.stop() }; or do not run it."

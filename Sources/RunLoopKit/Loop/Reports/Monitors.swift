@@ -136,6 +136,9 @@ package struct Place: @unchecked Sendable, Hashable, CustomStringConvertible {
         self.init(file: file.utf8Start, line: UInt32(truncatingIfNeeded: line))
     }
 
+    /// What reports call a block that was posted here.
+    var nameOfBlock: String { isLabel ? "block \"\(self)\"" : "block (\(self))" }
+
     /// The place as two words; both are 0 if it is unknown.
     @inlinable package var words: (UInt64, UInt64) { (UInt64(UInt(bitPattern: file)), UInt64(line)) }
 
