@@ -182,7 +182,7 @@ extension Loop {
             if handler == nil { waitForHandler() }
         }
 
-        deinit { ending?.timer?.invalidate() }
+        deinit { ending?.timer?.retire() }
 
         /// Sets what the loop calls, from the next event on. Without a handler the connection receives nothing, and
         /// sends only what the kernel has room for at once. ``Loop/Item`` has the rules.

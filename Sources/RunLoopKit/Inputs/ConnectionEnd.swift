@@ -16,7 +16,8 @@ extension Loop.Connection {
     ///   first ends the reading, and so does the end of the period.
     /// - *What arrives later* is dropped and counted: ``ignoredByteCount``. A peer that goes on sending does not learn
     ///   of it before the connection is closed. To receive on until it finishes: ``finishSending(within:)``.
-    /// - *A second call:* of the two periods the one counts that ends first.
+    /// - *A second call:* of the two periods the one counts that ends first. If the connection has moved to a loop with
+    ///   another clock, only the second counts.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
     /// A ``Loop/ConnectionSet`` ends many, and says when the last is closed.
@@ -55,13 +56,22 @@ extension Loop.Connection {
         let period = isFinished ? 0 : max(0, period.wholeNanoseconds)
         guard period < Loop.Instant.distantFuture.nanoseconds else { return true }
         let (timer, replaced) = itemLock.withLock { endingTimer(after: period, in: ObjectIdentifier(loop)) }
+        let rest = replaced.flatMap { timeLeft(of: $0, on: loop) } ?? period
         replaced?.retire()
-        timer.shorten(to: period, evenOutsideOfModes: true)
+        // The connection itself keeps runs going, unless it is of the background.
+        timer.keepsRunsGoing = false
+        timer.shorten(to: min(period, rest), evenOutsideOfModes: true)
         // An older one may lack a mode that the connection has joined meanwhile.
         for mode in modes { loop.insert(timer, in: mode.mode, isReported: false) }
         // It may have become invalid meanwhile.
         if !isValid { timer.retire() }
         return true
+    }
+
+    /// What is left of a period that another loop counts; nil if its clock is another one.
+    private func timeLeft(of timer: Loop.Timer, on loop: Loop) -> Int64? {
+        guard let old = timer.firstPlace?.loop, old.clock.isSame(as: loop.clock) else { return nil }
+        return timer.nextFireTime.map { max(0, old.now.duration(to: $0).wholeNanoseconds) }
     }
 
     /// The timer of the period, and one that belonged to another loop, in which it would end nothing. The lock is held.
@@ -103,7 +113,7 @@ extension Loop.Connection {
 
         /// The connection is invalid, and its handler is released.
         func end() {
-            timer?.invalidate()
+            timer?.retire()
             stays = []
         }
     }

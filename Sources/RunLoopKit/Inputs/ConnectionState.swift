@@ -34,6 +34,8 @@ struct ConnectionState {
         case reads
         /// So many bytes.
         case bytes(Int)
+        /// Bytes that the kernel does not count: all until there is nothing to read.
+        case uncounted
     }
 
     private var endAfterReading = EndAfterReading.none
@@ -90,6 +92,7 @@ struct ConnectionState {
             case .none: break
             case .reads: beginReadingBeforeEnd()
             case .bytes(let rest): if rest == 0 || hasReadAll || hasPeerFinished { finishSending(dropping: true) }
+            case .uncounted: if hasReadAll || hasPeerFinished || hasNothingToRead { finishSending(dropping: true) }
             }
         }
         if let failure { return reads && !hasReadAll ? nil : .some(failure) }
@@ -197,8 +200,11 @@ struct ConnectionState {
     private mutating func beginReadingBeforeEnd() {
         guard let descriptor else { return }
         let rest = isConnecting || hasPeerFinished ? 0 : System.arrivedBytes(in: descriptor.number)
-        if rest > 0 { endAfterReading = .bytes(rest) } else { finishSending(dropping: true) }
+        if rest == 0 { return finishSending(dropping: true) }
+        endAfterReading = rest.map { .bytes($0) } ?? .uncounted
     }
+
+    private var hasNothingToRead: Bool { descriptor.map { System.arrivedBytes(in: $0.number) == 0 } ?? true }
 
     /// - Parameter dropping: Whether to drop what the peer sends from now on.
     mutating func finishSending(dropping: Bool) {

@@ -52,11 +52,15 @@ extension Loop {
         /// The largest number of connections that one pass accepts: 64.
         public static var connectionsPerPass: Int { 64 }
 
-        /// The kernel's limit of `backlog`, by default.
-        private static var defaultBacklog: Int { 4096 }
-
         /// How many connections `end()` accepts at most. The kernel lets one more wait than the backlog.
-        private let longestQueue: Int
+        let longestQueue: Int
+
+        /// - Parameter backlog: Nil if another program has chosen it; negative for as many as the kernel allows.
+        private static func longestQueue(_ backlog: Int?) -> Int {
+            let (kernelsUsual, kernelsMost) = (4096, 65_535)
+            guard let backlog, backlog >= 0 else { return kernelsMost + 1 }
+            return min(max(kernelsUsual, backlog), kernelsMost) + 1
+        }
 
         /// The number of the socket's descriptor, for its options. Once the listener is invalid, another file may have
         /// it.
@@ -136,15 +140,15 @@ extension Loop {
             handler: Handler? = nil
         ) throws(LoopError) {
             try System.adoptListener(descriptor)
-            self.init(descriptor, 0, nil, Place(file, line), label, handler)
+            self.init(descriptor, nil, nil, Place(file, line), label, handler)
         }
 
         private init(
-            _ number: Descriptor, _ backlog: Int, _ socketFile: System.SocketFile?, _ place: Place, _ label: String?,
+            _ number: Descriptor, _ backlog: Int?, _ socketFile: System.SocketFile?, _ place: Place, _ label: String?,
             _ handler: Handler?
         ) {
             descriptor = number
-            longestQueue = min(max(Self.defaultBacklog, backlog), 65_535) + 1
+            longestQueue = Self.longestQueue(backlog)
             self.socketFile = socketFile
             socket = OwnedDescriptor(number)
             address = SocketAddress(System.ownAddress(of: number))

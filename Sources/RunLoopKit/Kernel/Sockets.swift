@@ -38,14 +38,14 @@ extension System {
         return Stream(isSocket: isSocket, canReceive: mode != O_WRONLY, canSend: mode != O_RDONLY)
     }
 
-    /// How many bytes have arrived and were not read; as many as there may be if the peer has finished, since its end
-    /// is to be read, too, or if the kernel does not count them.
-    static func arrivedBytes(in descriptor: Descriptor) -> Int {
+    /// How many bytes have arrived and were not read. Nil if there is something to read, and the kernel does not count
+    /// it: the peer's end; a stream of a kind that it never counts; of TCP's urgent data, what is behind the mark.
+    static func arrivedBytes(in descriptor: Descriptor) -> Int? {
         let end: PollEvents = [.readHangUp, .hangUp]
-        guard let found = openReadiness(of: descriptor, for: end.union(.read)) else { return .max }
+        guard let found = openReadiness(of: descriptor, for: end.union(.read)) else { return nil }
         if found.isEmpty { return 0 }
-        let count = found.isDisjoint(with: end) ? unreadBytes(in: descriptor) : -1
-        return count < 0 ? .max : Int(count)
+        let count = found.isDisjoint(with: end) ? unreadBytes(in: descriptor) : 0
+        return count > 0 ? Int(count) : nil
     }
 
     /// What a call has transferred.

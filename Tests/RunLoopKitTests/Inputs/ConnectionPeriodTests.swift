@@ -278,6 +278,67 @@ import Testing
         #expect(ending.clock.now == ending.start + .seconds(3))
     }
 
+    @Test("A second period never lengthens the first, in another loop with the same clock either")
+    func longerPeriodElsewhere() throws {
+        let ending = try Ending()
+        let other = Loop(clock: ending.clock)
+        ending.loop.add(ending.connection)
+        #expect(ending.connection.end(within: .seconds(3)))
+        ending.clock.advance(by: .seconds(1))
+        ending.loop.remove(ending.connection)
+        other.add(ending.connection)
+        #expect(ending.connection.end(within: .seconds(9)))
+        #expect(other.run(mode: .default, for: .seconds(20)) == .finished)
+        #expect(ending.log.entries.count == 1 && ending.log.entries[0].hasSuffix("after 3.0 seconds"))
+    }
+
+    @Test("The period of a connection of the background keeps no run going")
+    func periodOfTheBackground() throws {
+        let ending = try Ending()
+        ending.connection.keepsRunsGoing = false
+        ending.loop.add(ending.connection)
+        #expect(ending.connection.end(within: .seconds(9)))
+        #expect(ending.loop.runUntilFinished() == .finished)
+        #expect(ending.clock.now == ending.start && ending.connection.isValid)
+    }
+
+    @Test("A period that another thread ends wakes the loop in which only its timer was left", arguments: [true, false])
+    func periodEndsElsewhere(_ isReleased: Bool) throws {
+        let (thread, ends) = (try LoopThread(), Ends.sockets())
+        var connection: Connection? = try Connection(owning: ends.reader) { _, _ in }
+        ends.isReaderClosed = true
+        let (waits, isOver) = (Gate(), Gate())
+        let result = Log<Loop.RunResult>()
+        thread.perform { [weak connection] in
+            let loop = Loop.current
+            loop.add(connection!, in: "alone")
+            connection!.end(within: .seconds(100_000))
+            loop.remove(connection!, in: "alone")
+            let observer = Loop.Observer(.beforeWaiting) { _, _ in waits.open() }
+            loop.add(observer, in: "alone")
+            result.add(loop.run(mode: "alone", for: .seconds(100_000)))
+            isOver.open()
+        }
+        waits.wait()
+        if isReleased { connection = nil } else { connection!.invalidate() }
+        isOver.wait()
+        #expect(result.entries == [.finished])
+    }
+
+    @Test("An end that reads first comes where the kernel does not count what has arrived")
+    func uncounted() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let log = Log<Int>()
+        let connection = try Connection(owning: eventfd(1, 0)) { _, event in
+            if case .received(let bytes) = event { log.add(bytes.count) }
+        }
+        loop.add(connection)
+        #expect(connection.end(within: .seconds(3), readingFirst: true))
+        #expect(connection.send([1, 0, 0, 0, 0, 0, 0, 0]), "not read yet")
+        loop.run(mode: .default, for: .zero)
+        #expect(log.entries == [8] && !connection.send([1, 0, 0, 0, 0, 0, 0, 0]))
+    }
+
     @Test("In no loop a period is not counted; a connection that leaves its loop, or is released, reports nothing")
     func periodWithoutLoop() throws {
         let ending = try Ending()
@@ -341,5 +402,4 @@ import Testing
         isOver.wait()
         #expect(log.entries == ["peerFinished, on the worker: false", "closed(nil), on the worker: true"])
     }
-
 }

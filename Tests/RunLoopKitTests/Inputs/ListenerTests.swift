@@ -377,6 +377,7 @@ import Testing
         _ = fcntl(socket, F_SETFL, 0)
         let listener = try Listener(owning: socket) { _, _ in }
         #expect(listener.port != 0 && fcntl(socket, F_GETFL) & O_NONBLOCK != 0)
+        #expect(listener.longestQueue == 65_536, "nobody knows its backlog")
         listener.invalidate()
         let ends = Ends.sockets()
         #expect(code { _ = try Listener(owning: ends.reader) } == EINVAL)
