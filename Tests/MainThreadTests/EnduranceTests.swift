@@ -3,16 +3,13 @@ import ProgramSupport
 import TestSupport
 import Testing
 
-/// Programs that run for long, in a short form: see `EnduranceProgram`. `RUNLOOPKIT_LONG_TESTS`, as a step of
-/// `scripts/check` sets it, plays ten times as much.
+/// Programs that run for long, in a short form: see `EnduranceProgram`. A long run plays ten times as much.
 @Suite(.timeBoundFromTheStart) struct EnduranceTests {
-    private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
-
     private func play(_ arguments: String...) throws -> Program { try Program.run("EnduranceProgram", arguments) }
 
     @Test("Neither memory nor descriptors nor threads grow, and nothing is lost")
     func nothingGrows() throws {
-        let (share, windows) = Self.isLong ? ("0.01", 80) : ("0.001", 16)
+        let (share, windows) = LongRun.isOn ? ("0.01", 80) : ("0.001", 16)
         let program = try play("--share", share, "--windows", "\(windows)", "--format", "json")
         #expect(program.status == 0, "\(program.lines.filter { $0.contains("faults") }) \(program.errors)")
         #expect(program.lines.count { $0.contains("\"faults\":[]") } == 7)

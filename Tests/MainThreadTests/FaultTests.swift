@@ -5,12 +5,10 @@ import Testing
 
 /// Each system call of the library fails, with each error of the manual: see `FaultProgram`.
 ///
-/// Here the first call of each kind fails once, with its first error. `RUNLOOPKIT_LONG_TESTS`, as a step of
-/// `scripts/check` sets it, plays all: the first three calls and the last, every error, once and for ever.
+/// Here the first call of each kind fails once, with its first error. A long run plays all: the first three calls and
+/// the last, every error, once and for ever.
 @Suite(.timeBoundFromTheStart) struct FaultTests {
-    private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
-
-    private static let shares = isLong ? 16 : 2
+    private static let shares = LongRun.isOn ? 16 : 2
 
     @Test("A call that fails has a documented answer, and its loop works afterwards", arguments: 0..<shares)
     func everyCall(share: Int) throws {
@@ -19,7 +17,7 @@ import Testing
             return
         }
         let program = try Program.run(
-            "FaultProgram", ["play", Self.isLong ? "all" : "quick", "\(share)", "\(Self.shares)"],
+            "FaultProgram", ["play", LongRun.isOn ? "all" : "quick", "\(share)", "\(Self.shares)"],
             environment: ["SWIFT_BACKTRACE": "enable=no"])
         let summary = program.lines.last ?? ""
         #expect(program.status == 0 && summary.hasSuffix(", 0 bad ends"), "\(program.output)\(program.errors)")

@@ -5,11 +5,8 @@ import Testing
 
 /// The threads of small programs, in every order with a few preemptions: see `ScheduleProgram`.
 ///
-/// Here the first orders of each program, and a few random ones. `RUNLOOPKIT_LONG_TESTS`, as a step of `scripts/check`
-/// sets it, plays more of them.
+/// Here the first orders of each program, and a few random ones; in a long run more of them.
 @Suite(.timeBoundFromTheStart) struct ScheduleTests {
-    private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
-
     /// Whether a sanitizer is on, which knows nothing of threads that wait for their turn.
     private static let isSanitized = ["__tsan_init", "__asan_init"].contains { (symbol: String) in
         dlsym(nil, symbol) != nil
@@ -24,7 +21,7 @@ import Testing
         guard !Self.isSanitized else { return }
         let names = try play([]).lines
         #expect(names.count > 20)
-        for name in Self.isLong ? names.map(Optional.some) : [nil] {
+        for name in LongRun.isOn ? names.map(Optional.some) : [nil] {
             let program = try play(arguments(name))
             #expect(program.status == 0, "\(program.output)\(program.errors)")
             #expect(program.lines.count == (name == nil ? names.count : 1))
@@ -33,13 +30,15 @@ import Testing
 
     @Test("No order of threads loses work, opens a lock twice or leaves a descriptor open")
     func everyOrder() throws {
-        try playAll { name in ["exhaust", "0", Self.isLong ? "400" : "25"] + (name.map { [$0] } ?? []) }
+        let orders = LongRun.count(400, plain: 25)
+        try playAll { name in ["exhaust", "0", "\(orders)"] + (name.map { [$0] } ?? []) }
     }
 
     @Test("Nor does a random one")
     func randomOrders() throws {
-        let seed = Self.isLong ? UInt64.random(in: 0..<1_000_000_000) : 1
-        try playAll { name in ["random", name ?? "all", "\(seed)", Self.isLong ? "200" : "5", "4"] }
+        let seed = LongRun.isOn ? UInt64.random(in: 0..<1_000_000_000) : 1
+        let orders = LongRun.count(200, plain: 5)
+        try playAll { name in ["random", name ?? "all", "\(seed)", "\(orders)", "4"] }
     }
 
     /// Each release of an object while a lock is held is a point here: another thread may make it the last one.
@@ -54,9 +53,9 @@ import Testing
             // Where the program replaces the runtime's function.
             #expect(program.lines.allSatisfy { $0.hasSuffix(", with releases") }, "\(program.output)")
         #endif
-        guard Self.isLong else { return }
-        let seed = UInt64.random(in: 0..<1_000_000_000)
-        try playAll { name in ["random", name ?? "all", "\(seed)", "60", "2", "--releases"] }
+        guard LongRun.isOn else { return }
+        let (seed, orders) = (UInt64.random(in: 0..<1_000_000_000), LongRun.count(60, plain: 0))
+        try playAll { name in ["random", name ?? "all", "\(seed)", "\(orders)", "2", "--releases"] }
     }
 
     @Test("A write or a wake-up that the kernel loses is found", arguments: ["write", "wake"])

@@ -17,9 +17,7 @@ import WeakMemory
         return models
     }()
 
-    private static let isLong = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"] != nil
-
-    @Test("No protocol has a bad end", arguments: ProtocolModel.all + (isLong ? ProtocolModel.longWakeModels : []))
+    @Test("No protocol has a bad end", arguments: ProtocolModel.all + (LongRun.isOn ? ProtocolModel.longWakeModels : []))
     fileprivate func sourceOrders(_ model: ProtocolModel) throws {
         let findings = model.build(Orders(try WeakeningTests.rows.get())).explore()
         #expect(findings.fault == nil, "\(findings.trace.joined(separator: "\n"))")

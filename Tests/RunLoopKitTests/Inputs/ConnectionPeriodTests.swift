@@ -302,7 +302,7 @@ import Testing
         #expect(ending.clock.now == ending.start && ending.connection.isValid)
     }
 
-    @Test("A period that another thread ends wakes the loop in which only its timer was left", arguments: [true, false])
+    @Test("A period that ends elsewhere wakes the loop in which only its timer was left", arguments: [true, false])
     func periodEndsElsewhere(_ isReleased: Bool) throws {
         let (thread, ends) = (try LoopThread(), Ends.sockets())
         var connection: Connection? = try Connection(owning: ends.reader) { _, _ in }

@@ -1,0 +1,14 @@
+import Foundation
+
+/// The long run, in which tests play more than `swift test` does.
+///
+/// `RUNLOOPKIT_LONG_TESTS` says how much of it: 1 for all, and 0.3, as a step of `scripts/check`, for less than a third.
+package enum LongRun {
+    /// Nil in a plain run.
+    private static let share = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"].map { Double($0) ?? 1 }
+
+    package static var isOn: Bool { share != nil }
+
+    /// So many in a whole long run, in a part of it accordingly fewer, and never fewer than in a plain one.
+    package static func count(_ whole: Int, plain: Int) -> Int { max(1, plain, Int(Double(whole) * (share ?? 0))) }
+}
