@@ -17,7 +17,9 @@ import WeakMemory
         return models
     }()
 
-    @Test("No protocol has a bad end", arguments: ProtocolModel.all + (LongRun.isOn ? ProtocolModel.longWakeModels : []))
+    private static let played = ProtocolModel.all + (LongRun.isOn ? ProtocolModel.longWakeModels : [])
+
+    @Test("No protocol has a bad end", arguments: played)
     fileprivate func sourceOrders(_ model: ProtocolModel) throws {
         let findings = model.build(Orders(try WeakeningTests.rows.get())).explore()
         #expect(findings.fault == nil, "\(findings.trace.joined(separator: "\n"))")

@@ -36,4 +36,4 @@ let group = ServiceGroup(
     services: [LoopThreadService(disk), Producer(disk: disk)],
     gracefulShutdownSignals: [.sigterm], logger: logger)
 try await group.run()
-print("ended; the thread accepts work: \(disk.perform {})")
+print("ended; the thread accepts work: \(disk.loop.performCancellable {} != nil)")
