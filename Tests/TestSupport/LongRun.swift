@@ -2,7 +2,7 @@ import Foundation
 
 /// The long run, in which tests play more than `swift test` does.
 ///
-/// `RUNLOOPKIT_LONG_TESTS` says how much of it: 1 for all, and 0.3, as a step of `scripts/check`, for less than a third.
+/// `RUNLOOPKIT_LONG_TESTS` says how much of it: 1 for all; `scripts/check long` plays a third.
 package enum LongRun {
     /// Nil in a plain run.
     private static let share = ProcessInfo.processInfo.environment["RUNLOOPKIT_LONG_TESTS"].map { Double($0) ?? 1 }
