@@ -127,7 +127,7 @@ extension Loop {
             guard let loop = ThreadLoops.current.loopThatRuns else { return }
             let modes: Set<Mode> = [.common, loop.currentMode ?? .common]
             // Released, it makes the call, too.
-            _ = loop.perform(in: modes, Place("end of a connection set", #fileID, #line)) { call.make() }
+            _ = loop.perform(in: modes, Place("end of a connection set", 0)) { call.make() }
         }
 
         /// Calls a closure once: when it is released, unless before.

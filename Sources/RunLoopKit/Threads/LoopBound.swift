@@ -34,8 +34,7 @@ public final class LoopBound<Value>: @unchecked Sendable {
         // Not by the last reference to the storage, which this thread may have.
         let clear: @Sendable () -> Void = { [storage] in storage.clear() }
         // A stopped thread refuses blocks before its loop ends.
-        let place = Place("release of a LoopBound", #fileID, #line)
-        if !loop.perform(in: .common, place, clear) { _ = loop.afterEnd(clear) }
+        if !loop.perform(in: .common, Place("release of a LoopBound", 0), clear) { _ = loop.afterEnd(clear) }
     }
 
     /// The value. A collection in it is changed in place, and not copied.
