@@ -25,6 +25,11 @@ final class ActivityRecorder: Sendable {
     private let accountedUntil: Atomic<Int64>
     private static let busy = Int64.min
 
+    /// The largest sums that a snapshot has shown. The loop's thread may look at the clock, and account for its time
+    /// later: a snapshot in between shows more. Relaxed: an atomic's own changes have one order.
+    private let shownInHandlers = Atomic<Int64>(0)
+    private let shownAwake = Atomic<Int64>(0)
+
     init(at time: Int64) {
         watch = ActivityRecorder.lastWatch.add(1, ordering: .relaxed).newValue
         accountedUntil = Atomic(time)
@@ -68,15 +73,29 @@ final class ActivityRecorder: Sendable {
 
     func countStall() { stalls.add(1, ordering: .relaxed) }
 
-    func metrics(at time: Int64, _ waiting: WaitingWork) -> LoopMetrics {
-        var times = self.times(at: time)
+    /// - Parameter tries: How often to look for times that belong together.
+    func metrics(at time: Int64, _ waiting: WaitingWork, tries: Int = 1000) -> LoopMetrics {
+        var times: (inHandlers: Int64, awake: Int64)?
         // The loop's thread is in the few instructions of a change.
-        for _ in 0..<1000 where times == nil { times = self.times(at: time) }
-        let (inHandlers, awake) = times ?? (inHandlers.load(ordering: .relaxed), running.load(ordering: .relaxed))
+        for _ in 0..<tries where times == nil { times = self.times(at: time) }
+        let (inHandlers, awake) = show(times ?? accountedTimes)
         return LoopMetrics(
-            watch: watch, timeInCallouts: .nanoseconds(inHandlers), timeAwake: .nanoseconds(max(awake, inHandlers)),
+            watch: watch, timeInCallouts: .nanoseconds(inHandlers), timeAwake: .nanoseconds(awake),
             callouts: callouts.load(ordering: .relaxed), stalls: stalls.load(ordering: .relaxed),
             passes: passes.snapshot, timerLateness: lateness.snapshot, waiting: waiting)
+    }
+
+    /// The times, but not less than any snapshot has shown.
+    private func show(_ times: (inHandlers: Int64, awake: Int64)) -> (inHandlers: Int64, awake: Int64) {
+        let inHandlers = shownInHandlers.max(times.inHandlers, ordering: .relaxed).newValue
+        // Another thread may have shown its time in handlers, and not yet its time awake.
+        return (inHandlers, shownAwake.max(max(times.awake, inHandlers), ordering: .relaxed).newValue)
+    }
+
+    /// The times without the present period. They may not belong together.
+    private var accountedTimes: (inHandlers: Int64, awake: Int64) {
+        let inHandlers = inHandlers.load(ordering: .relaxed)
+        return (inHandlers, running.load(ordering: .relaxed).addingSaturating(inHandlers))
     }
 
     /// Nil if the loop's thread has changed the times meanwhile.

@@ -43,6 +43,52 @@ import Testing
         #expect(scene.metrics.timeAwake == .milliseconds(100))
     }
 
+    @Test("The next snapshot has what one has counted while the loop's thread was between its clock and its record")
+    func onlyGrows() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        recorder.reached(.entry, in: .default)
+        recorder.willCallOut(Callout(.block))
+        scene.pass(10)
+        var snapshots: [LoopMetrics] = []
+        /// The loop's thread does not run for 15 milliseconds after it has looked at the clock.
+        func preempted(_ event: () -> Void) {
+            scene.afterLook = {
+                scene.afterLook = nil
+                scene.pass(15)
+                snapshots.append(scene.metrics)
+            }
+            event()
+            snapshots.append(scene.metrics)
+        }
+        preempted { recorder.didCallOut(Callout(.block)) }
+        preempted { recorder.reached(.exit, in: .default) }
+        let times = snapshots.map { [$0.timeInCallouts, $0.timeAwake].map { $0 / .milliseconds(1) } }
+        #expect(times == [[25, 25], [25, 25], [25, 40], [25, 40]])
+        for (earlier, later) in zip(snapshots, snapshots.dropFirst()) {
+            #expect(later.since(earlier).timeInCallouts >= .zero && later.since(earlier).timeAwake >= .zero)
+        }
+        // Until the loop has accounted for as much, the snapshots stay the same.
+        recorder.reached(.entry, in: .default)
+        recorder.willCallOut(Callout(.block))
+        scene.pass(20)
+        recorder.didCallOut(Callout(.block))
+        #expect(scene.metrics.timeInCallouts == .milliseconds(30))
+    }
+
+    @Test("A snapshot that never finds the loop's thread between two changes has the time awake with that in handlers")
+    func changingAllTheTime() {
+        let scene = RecorderScene()
+        let recorder = scene.recorder!
+        recorder.reached(.entry, in: .default)
+        scene.pass(10)
+        recorder.willCallOut(Callout(.block))
+        scene.pass(30)
+        recorder.didCallOut(Callout(.block))
+        let metrics = recorder.activity.metrics(at: 40_000_000, WaitingWork(), tries: 0)
+        #expect(metrics.timeInCallouts == .milliseconds(30) && metrics.timeAwake == .milliseconds(40))
+    }
+
     @Test("A loop that never ran has the utilisation zero")
     func neverRan() {
         let scene = RecorderScene()
@@ -280,10 +326,17 @@ import Testing
 private final class RecorderScene: @unchecked Sendable {
     private let time = Atomic<Int64>(0)
     private(set) var recorder: LoopRecorder!
+    /// Called when the recorder has looked at the clock, before it uses what it saw.
+    var afterLook: (() -> Void)?
 
     init() {
-        recorder = LoopRecorder(
-            threshold: .max, now: { [unowned self] in time.load(ordering: .relaxed) }, prepareThread: {})
+        recorder = LoopRecorder(threshold: .max, now: { [unowned self] in look() }, prepareThread: {})
+    }
+
+    private func look() -> Int64 {
+        let seen = time.load(ordering: .relaxed)
+        afterLook?()
+        return seen
     }
 
     func pass(_ milliseconds: Int64) { time.add(milliseconds * 1_000_000, ordering: .relaxed) }
