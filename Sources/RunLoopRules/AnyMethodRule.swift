@@ -89,7 +89,7 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
         let loop: ObjectIdentifier
         /// On the loop's clock.
         let time: Int64
-        /// The same on the wall clock, once it was asked for: asking again gives the same answer.
+        /// The same on the wall clock, as it was last asked for. Two answers are the same unless that clock was set.
         var wallTime: Int64?
     }
 
@@ -289,7 +289,9 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
         let now = settings.clock.nanoseconds
         guard settings.window.mode == .firstly, lastRun != nil, isInWindow(at: now) else { return nil }
         let age = now.subtractingSaturating(lastRun!.time)
-        let start = lastRun!.wallTime ?? max(0, settings.clock.nanoseconds(.wallClock).subtractingSaturating(age))
+        let start = max(0, settings.clock.nanoseconds(.wallClock).subtractingSaturating(age))
+        // The two clocks are read one after the other, and may differ in speed.
+        if let known = lastRun!.wallTime, known.subtractingSaturating(start).magnitude < 1_000_000_000 { return known }
         lastRun!.wallTime = start
         return start
     }

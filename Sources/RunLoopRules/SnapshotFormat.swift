@@ -42,7 +42,7 @@ extension RuleEngine {
             /// Which of the calls in a window runs, and when.
             public let mode: AnyMethodRule.Mode
             /// When the window of mode `firstly` began that went on when the snapshot was taken, in nanoseconds since
-            /// 1970 on the wall clock. Nil: there was none; the field is not saved then.
+            /// 1970 on the wall clock, as that was set then. Nil: there was none; the field is not saved then.
             public let windowStartNanoseconds: Int64?
 
             enum CodingKeys: String, CodingKey {

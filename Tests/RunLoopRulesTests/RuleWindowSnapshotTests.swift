@@ -94,6 +94,44 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
         #expect(second.runs(at: 400))
     }
 
+    @Test(
+        "A wall clock that is set while the program runs neither ends the window nor makes it longer",
+        arguments: [(10, 5000), (5000, 10)] as [(Int64, Int64)])
+    func wallClockSetMeanwhile(_ before: Int64, _ after: Int64) throws {
+        for isSaved in [false, true] {
+            let first = Start(at: before)
+            try first.limit(100)
+            #expect(first.runs(at: before))
+            if isSaved { _ = try first.saved() }
+            first.scene.scene.clock.setWallClock(to: Loop.Instant(nanoseconds: after * 1_000_000))
+            let data = try first.saved()
+            #expect(try first.saved() == data)
+
+            let second = Start(at: after + 10)
+            try second.restore(data)
+            #expect(!second.runs(at: after + 99))
+            #expect(second.runs(at: after + 100))
+        }
+    }
+
+    @Test("A window that was taken before the machine knew the time goes on at the next start")
+    func wallClockUnknownAtStart() throws {
+        let first = Start(at: 1_000_000)
+        try first.limit(100)
+        #expect(first.runs(at: 1_000_000))
+
+        let second = Start(at: 0)
+        try second.restore(first.saved())
+        _ = try second.saved()
+        #expect(!second.runs(at: 30))
+        second.scene.scene.clock.setWallClock(to: Loop.Instant(nanoseconds: 1_000_050 * 1_000_000))
+
+        let third = Start(at: 1_000_060)
+        try third.restore(second.saved())
+        #expect(!third.runs(at: 1_000_119))
+        #expect(third.runs(at: 1_000_120))
+    }
+
     @Test("A rule that a program applies before the snapshot takes the saved window")
     func ruleInForce() throws {
         let first = Start(at: 5000)
