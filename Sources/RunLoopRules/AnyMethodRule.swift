@@ -214,6 +214,8 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
             if isLimited, delayed.window == window { return .hold(delayed) }
             superseded = delayed
             self.delayed = nil
+            // Ends a window that was continued before that call was delayed. See `makeDelayed()`.
+            if delayed.isPending { lastRun = nil }
         }
         guard isLimited else { return .run }
         guard window.mode == .firstly else {
@@ -296,10 +298,12 @@ public class AnyMethodRule: @unchecked Sendable, CustomStringConvertible {
         return start
     }
 
-    /// Continues the window that an earlier start of the program has begun, unless this one has begun its own.
+    /// Continues the window that an earlier start of the program has begun, unless this one has begun its own, or a
+    /// call is delayed, which the next call supersedes.
     final func continueWindow(from start: Int64?) {
         let now = settings.clock.nanoseconds
-        guard let start, settings.window.mode == .firstly, delayed == nil, !isInWindow(at: now) else { return }
+        guard let start, settings.window.mode == .firstly, !isInWindow(at: now) else { return }
+        guard delayed?.isPending != true else { return }
         // Not in the future, so that a wall clock that was set back makes no window longer.
         let wallTime = settings.clock.nanoseconds(.wallClock)
         let begin = min(start, wallTime)

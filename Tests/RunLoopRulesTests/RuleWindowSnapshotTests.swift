@@ -152,6 +152,51 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
         #expect(third.runs(at: 5120))
     }
 
+    @Test("A rule that has delayed a call takes the saved window once the call has run, and not before")
+    func ruleThatHasDelayed() throws {
+        let first = Start(at: 5000)
+        try first.limit(100)
+        #expect(first.runs(at: 5000))
+        let data = try first.saved()
+
+        let second = Start(at: 5010)
+        try second.limit(10, .debounce)
+        #expect(!second.runs(at: 5010))
+        second.scene.scene.clock.advance(by: .milliseconds(10))
+        #expect(second.scene.ran.count == 1)
+        try second.restore(data)
+        #expect(!second.runs(at: 5099))
+        #expect(second.runs(at: 5100))
+
+        let third = Start(at: 5010)
+        try third.limit(10, .debounce)
+        #expect(!third.runs(at: 5010))
+        try third.restore(data)
+        // Otherwise neither the delayed call nor this one, which replaces it, would run.
+        #expect(third.runs(at: 5015))
+        #expect(!third.runs(at: 5114))
+    }
+
+    @Test("A window that was taken does not swallow the call that supersedes a delayed one")
+    func supersedingInTheWindow() throws {
+        let first = Start(at: 5000)
+        try first.limit(100)
+        #expect(first.runs(at: 5000))
+
+        let second = Start(at: 5010)
+        let rule = try second.scene.limit(RuleDraft.self, 100, .debounce, isPersistent: true)
+        // Makes the limiter, and holds back nothing any more.
+        #expect(!second.runs(at: 5010))
+        rule.flush()
+        try second.restore(first.saved())
+        rule.mode = .debounce
+        #expect(!second.runs(at: 5020) && rule.isPending)
+        rule.mode = .firstly
+        #expect(second.runs(at: 5030) && !rule.isPending)
+        #expect(!second.runs(at: 5129))
+        #expect(second.runs(at: 5130))
+    }
+
     @Test("A rule in force measures the saved window by its own loop's clock")
     func clockOfRuleInForce() throws {
         let first = Start(at: 5000)
