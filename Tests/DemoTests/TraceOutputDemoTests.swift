@@ -121,6 +121,29 @@ import Testing
         }
     }
 
+    @Test("A signal ends the wait for the reader of a named pipe", arguments: [SIGINT, SIGTERM])
+    func pipeWithoutReader(_ signal: Int32) throws {
+        let pipe = OutputFile("txt")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let demo = try Demo.talk(["trace", "--output", pipe.path]) { demo in
+            demo.wait(for: "Done:")
+            demo.signal(signal)
+        }
+        #expect(demo.status == 128 + signal)
+        #expect(demo.errors == "RunLoopDemo: cannot write \(pipe.path.debugDescription): Interrupted system call\n")
+    }
+
+    @Test("A reader that comes late to a named pipe gets the whole trace")
+    func pipeWithLateReader() throws {
+        let pipe = OutputFile("html")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let read = "while read -r line; do case $line in Done:*) cat \"$1\";; esac; done"
+        let script = "\"$0\" trace --output \"$1\" | \(read)"
+        let demo = try Program.run("/bin/sh", ["-c", script, Program.url(of: "RunLoopDemo").path, pipe.path])
+        #expect(demo.status == 0 && demo.errors == "")
+        #expect(demo.output.hasPrefix("<!doctype html>") && demo.output.hasSuffix("</html>\n"))
+    }
+
     /// With a real mouse: DevTools moves it.
     @Test("The page works in a browser", .enabled(if: Browser.path != nil, "needs Chromium"))
     func page() throws {

@@ -1,18 +1,28 @@
 /// Writes a text to a file. A regular file has the whole text afterwards or, if this throws, what it had before. Other
-/// files, such as pipes and devices, get the text as far as they take it.
+/// files, such as pipes and devices, get the text as far as they take it. An interruption ends the wait for them.
 func writeFile(_ text: String, to path: String) throws(FileNotWritten) {
     var status = stat()
     if stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG {
         return try replaceFile(path, with: Array(text.utf8))
     }
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw FileNotWritten(path, errno) }
+    let descriptor = try openUnblocked(path, isPipe: status.st_mode & S_IFMT == S_IFIFO)
     let failure = writeAll(text, to: descriptor)
     let closing = close(descriptor) == 0 ? nil : errno
     switch failure {
     case nil: if let closing { throw FileNotWritten(path, closing) }
     case .interrupted: throw FileNotWritten(path, EINTR)
     case .error(let error): throw FileNotWritten(path, error)
+    }
+}
+
+/// Opens a file that is not regular, so that no write blocks. Waits until a named pipe has a reader: without one, such
+/// an `open` fails (ENXIO). A signal would not end one that blocks.
+private func openUnblocked(_ path: String, isPipe: Bool) throws(FileNotWritten) -> Int32 {
+    while true {
+        let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 { return descriptor }
+        guard isPipe, errno == ENXIO else { throw FileNotWritten(path, errno) }
+        guard waitForAMoment() else { throw FileNotWritten(path, EINTR) }
     }
 }
 

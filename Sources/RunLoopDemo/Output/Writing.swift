@@ -31,7 +31,8 @@ func writeAll(_ text: String, to descriptor: Int32) -> WriteFailure? {
 /// How long, in milliseconds, a reader that does not read may delay the end of the program.
 private let grace: Int32 = 1000
 
-/// How often, in milliseconds, the program checks meanwhile for Ctrl-C, whose source is not served.
+/// How often, in milliseconds, the program checks meanwhile for Ctrl-C, whose source is not served, and for what no
+/// event announces.
 private let glance: Int32 = 100
 
 /// Waits until a write would not block, or would fail. Returns false if an interruption comes and the write would still
@@ -43,4 +44,12 @@ private func waitUntilWritable(_ descriptor: Int32) -> Bool {
     // After EINTR the entries are unchanged.
     while poll(&both, 2, glance) <= 0 { Interruption.requestIfPending() }
     return both[0].revents != 0 || poll(&output, 1, grace) > 0
+}
+
+/// Waits until the next glance at what no event announces. Returns false once the program is to end.
+func waitForAMoment() -> Bool {
+    var interruption = pollfd(fd: Interruption.descriptor, events: Int16(POLLIN), revents: 0)
+    _ = poll(&interruption, 1, glance)
+    Interruption.requestIfPending()
+    return !Interruption.isRequested
 }
