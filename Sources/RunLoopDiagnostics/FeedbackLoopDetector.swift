@@ -70,9 +70,12 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
     private let observers: [Loop.Observer]
 
     private let lock = Lock(.leaf)
-    /// Guarded by `lock`.
+    // Guarded by `lock`.
     /// The watches of each object.
     private var watches: [ObjectIdentifier: [Watch]] = [:]
+    /// The number of watched objects at which to forget those that are gone. Grows with those that remain, so that the
+    /// cost for each watch is constant.
+    private var purgeCount = 16
 
     /// Makes a detector and attaches it to a loop. From any thread; if the loop runs, the detector counts from now on.
     ///
@@ -171,27 +174,38 @@ public final class FeedbackLoopDetector: @unchecked Sendable {
 
     /// Keeps a watch, unless there is one of the same thing. Returns the one that is kept.
     func keep(_ watch: Watch) -> Watch {
+        if lock.withLock({ watches.count >= purgeCount }) { purge() }
         let kept = known(as: watch) ?? watch
         // Detached meanwhile: `detach` may have missed it.
         if state.load(ordering: .relaxed) == .detached { kept.cancel() }
         return kept
     }
 
-    /// The active watch of the same thing. If there is none, lists this one.
+    /// The active watch of the same thing. If there is none, lists this one, in place of those of a deallocated object.
     private func known(as watch: Watch) -> Watch? {
         let id = watch.watched.id
         while true {
             // Compared without the lock: a key of the program's may be part of a key path.
             let listed = lock.withLock { watches[id] ?? [] }
-            if let known = listed.first(where: { $0.isActive && $0.watched == watch.watched }) { return known }
+            let living = listed.filter { !$0.isOfDeallocated }
+            if let known = living.first(where: { $0.isActive && $0.watched == watch.watched }) { return known }
             let isListed = lock.withLock {
                 guard (watches[id] ?? []).elementsEqual(listed, by: ===) else { return false }
-                watches[id] = listed + [watch]
+                watches[id] = living + [watch]
                 return true
             }
             if isListed { return nil }
         }
     }
+
+    /// Forgets the watches of deallocated objects.
+    private func purge() {
+        for watch in lock.withLock({ watches }).values.joined() where watch.isOfDeallocated { forget(watch) }
+        lock.withLock { purgeCount = max(16, 2 * watches.count) }
+    }
+
+    /// The number of listed watches. For tests.
+    var listedWatches: Int { lock.withLock { watches.values.reduce(0) { $0 + $1.count } } }
 
     func forget(_ watch: Watch) {
         let id = watch.watched.id

@@ -108,7 +108,7 @@ extension FeedbackLoopDetector {
         _ object: Object, _ path: ReferenceWritableKeyPath<Object, Body>, _ name: String, _ file: StaticString,
         _ line: UInt, _ counting: (WatchedProperty, Body) -> Body
     ) -> Watch {
-        let watch = keep(Watch(of: Watched(object, path), by: self) { _ in })
+        let watch = keep(Watch(path, of: object, by: self))
         let watched = WatchedProperty(object, name, CallSite(file: file, line: line), self, watch)
         object[keyPath: path] = counting(watched, object[keyPath: path])
         return watch

@@ -148,6 +148,43 @@ import Testing
         #expect(gonePanel == nil)
     }
 
+    @Test("The watch of a deallocated object does not end that of a new one at its address")
+    func watchOfAReusedAddress() throws {
+        let detector = scene.detector()
+        var earlier: [ObjectIdentifier: FeedbackLoopDetector.Watch] = [:]
+        for _ in 0..<100_000 {
+            let panel = Panel()
+            let watch = detector.watch(panel, \.onLayout, as: "onLayout")
+            guard let old = earlier.updateValue(watch, forKey: ObjectIdentifier(panel)) else { continue }
+            #expect(old !== watch)
+            old.cancel()
+            #expect(watch.isActive && detector.watch(panel, \.onLayout, as: "onLayout") === watch)
+            scene.pass { for _ in 0..<10 { panel.onLayout() } }
+            #expect(scene.reports.entries.count == 1)
+            return
+        }
+        Issue.record("no address was used twice")
+    }
+
+    @Test("The watches of deallocated objects are forgotten")
+    func watchesOfDeallocated() {
+        let detector = scene.detector()
+        // An unowned reference keeps the memory, so that no address is used twice.
+        struct Former { unowned let panel: Panel }
+        var all: [Former] = []
+        for _ in 0..<10_000 {
+            let panel = Panel()
+            detector.watch(panel, \.onLayout, as: "onLayout")
+            all.append(Former(panel: panel))
+        }
+        #expect(detector.listedWatches <= 16)
+        let living = (0..<1000).map { _ in Panel() }
+        for panel in living { detector.watch(panel, \.onLayout, as: "onLayout") }
+        #expect(detector.listedWatches >= 1000)
+        scene.pass { for _ in 0..<10 { living[0].onLayout() } }
+        #expect(scene.reports.entries.count == 1)
+    }
+
     // MARK: Limited methods
 
     @Test("A limited method is counted without a rule")
