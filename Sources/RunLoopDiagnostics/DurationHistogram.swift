@@ -10,7 +10,8 @@ import Synchronization
 /// ```
 ///
 /// The buckets are log-linear: sixteen of equal width between a power of two and the next, in nanoseconds. So a
-/// percentile is at most a sixteenth too long, and the memory is constant.
+/// percentile is at most a sixteenth too long, and the memory is constant. Durations of 2^44 ns (4.9 hours) and more
+/// share one bucket: a percentile among them is the longest of all.
 public struct DurationHistogram: Equatable, Sendable, CustomStringConvertible {
     /// The number of durations.
     public private(set) var count: Int
