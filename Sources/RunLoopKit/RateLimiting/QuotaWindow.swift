@@ -156,14 +156,14 @@ struct WindowLog: Sendable {
     /// How long until nothing is owed, in nanoseconds; nil if that is never.
     func debt(at now: Int64) -> Int64? {
         guard let lastTime, lastTime > now else { return 0 }
-        return lastTime == .max ? nil : lastTime - now
+        return lastTime == .max ? nil : lastTime.subtractingSaturating(now)
     }
 
     /// How long until the tokens are there; nil if they never are.
     func wait(for cost: Int, at now: Int64) -> Int64? {
         guard cost <= window.tokens else { return nil }
         let time = forgetting(at: now).earliestAfterForgetting(cost, at: now)
-        return time == .max ? nil : time - now
+        return time == .max ? nil : time.subtractingSaturating(now)
     }
 
     func remaining(at now: Int64) -> Int {
@@ -175,6 +175,6 @@ struct WindowLog: Sendable {
     func timeToEmpty(at now: Int64) -> Int64? {
         guard let lastTime = forgetting(at: now).lastTime else { return 0 }
         let end = window.end(of: lastTime)
-        return end == .max ? nil : end - now
+        return end == .max ? nil : end.subtractingSaturating(now)
     }
 }

@@ -91,6 +91,21 @@ import Testing
         #expect(many.take(.max).remaining == 0 && many.take(.max).retryAfter == .seconds(1))
     }
 
+    @Test("Times that are more than 64 bits apart count as the longest duration")
+    func timesFarApart() {
+        let long = Quota.Window.atMost(1, inAny: .nanoseconds(Int64.max / 2))
+        let clock = VirtualClock(.manual, startingAt: .distantPast)
+        let quota = Quota(long, clock: clock)
+        #expect(quota.reserve(3) == .nanoseconds(Int64.max - 1))
+        let answer = quota.check(0)
+        #expect(!answer.isAllowed && answer.retryAfter == .nanoseconds(Int64.max - 1))
+        #expect(answer.fullAfter == .nanoseconds(Int64.max))
+        let other = Quota(long, clock: clock)
+        let period = Int64.max / 2
+        for debt in [0, period, 2 * period, .max] { #expect(other.reserve(1) == .nanoseconds(debt)) }
+        #expect(other.take(0).retryAfter == .nanoseconds(Int64.max) && !other.take(0).isAllowed)
+    }
+
     @Test("Tokens that are owed for ever are one entry, however many calls have reserved them")
     func owedForEver() {
         for window in [Quota.Window.atMost(0, inAny: .seconds(1)), .atMost(2, inAny: .seconds(Int64.max))] {
