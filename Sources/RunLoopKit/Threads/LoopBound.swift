@@ -14,8 +14,8 @@
 /// or in a handler of ``Loop/onEnd(_:)``.
 ///
 /// The loop's thread releases the value, whichever thread releases the last reference to the box: in a block in the
-/// common modes or, once its ``LoopThread`` was stopped, when the loop ends. Any thread may release it if the loop has
-/// ended, or drops the block.
+/// common modes or, once its ``LoopThread`` was stopped, when the loop ends. ``LoopThread/waitForEnd()`` returns after
+/// that. Any thread may release it if the loop has ended, or drops the block.
 public final class LoopBound<Value>: @unchecked Sendable {
     private let storage: Storage
 
@@ -34,7 +34,7 @@ public final class LoopBound<Value>: @unchecked Sendable {
         // Not by the last reference to the storage, which this thread may have.
         let clear: @Sendable () -> Void = { [storage] in storage.clear() }
         // A stopped thread refuses blocks before its loop ends.
-        if !loop.perform(in: .common, Place("release of a LoopBound", 0), clear) { _ = loop.afterEnd(clear) }
+        if !loop.perform(in: .common, Place("release of a LoopBound", 0), clear) { loop.releaseAfterEnd(clear) }
     }
 
     /// The value. A collection in it is changed in place, and not copied.

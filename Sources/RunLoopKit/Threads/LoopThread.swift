@@ -270,8 +270,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     ///
     /// - The wait keeps the ``LoopThread`` alive, so the thread does not end by itself: call ``stop()``, before or
     ///   later.
-    /// - The kernel thread calls nothing of the program's any more, and exits a moment later; `join()` waits for that,
-    ///   too.
+    /// - The kernel thread calls nothing of the program's any more: it has released the values of boxes (``LoopBound``)
+    ///   and reported its mistakes. It exits a moment later; `join()` waits for that, too.
     /// - An actor on the thread's loop, or a task that prefers it, should not wait. It continues after the end, on the
     ///   thread of last resort, which is reported as ``Loop/Mistake/jobsOfEndedLoop(thread:)``.
     ///

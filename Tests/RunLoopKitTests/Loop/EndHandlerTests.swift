@@ -43,6 +43,23 @@ import Testing
         #expect(log.entries == [false, true])
     }
 
+    @Test("A mistake that the end finds is reported before the last handlers are called")
+    func reportsBeforeTheLast() async {
+        await #expect(processExitsWith: .success) {
+            let log = Log<String>()
+            Loop.mistakeHandling = .call { mistake in
+                if case .jobsOfEndedLoop = mistake { log.add("reported") }
+            }
+            let thread = try LoopThread(name: "ended")
+            let loop = thread.loop
+            precondition(loop.afterEnd { log.add("ended") } != nil)
+            loop.onEnd { Task(executorPreference: loop.taskExecutor) {} }
+            thread.stop()
+            thread.joinBlocking()
+            precondition(log.entries == ["reported", "ended"])
+        }
+    }
+
     private final class WeakPair: @unchecked Sendable {
         private weak var first: Count?
         private weak var second: Count?

@@ -43,6 +43,25 @@ import Testing
         #expect(log.entries == [true])
     }
 
+    @Test("The value is released before anybody learns of the end, even one who has waited longer")
+    func releasedBeforeTheEnd() async throws {
+        let worker = try LoopThread(name: "stopped")
+        let loop = worker.loop
+        let (gate, log) = (Gate(), Log<String>())
+        worker.perform { gate.wait() }
+        // As `waitForEnd()` does.
+        let promise = Promise<Void>()
+        #expect(loop.afterEnd { promise.fulfil(.success(log.add("ended"))) } != nil)
+        var box: LoopBound<Handle>? = LoopBound(
+            Handle { log.add(loop.isOnOwnThread ? "released" : "elsewhere") }, on: loop)
+        worker.stop()
+        _ = box
+        box = nil
+        gate.open()
+        try await promise.value {}
+        #expect(log.entries == ["released", "ended"])
+    }
+
     @Test("On its thread the value is released with the box")
     func releasedAtOnce() {
         let (loop, _) = Loop.inVirtualTime()

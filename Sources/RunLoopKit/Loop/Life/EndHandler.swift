@@ -23,16 +23,22 @@ extension Loop {
         register(EndHandler(handler, of: self))
     }
 
-    /// Registers a handler that is called once the loop's descriptors are closed, after all end handlers. Accepted
-    /// until then.
+    /// Registers a handler that is called last, when the loop's thread calls nothing of the program's any more. It must
+    /// not do so itself. Accepted until the loop's descriptors are closed.
     func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
-        register(EndHandler(handler, of: self, isLast: true))
+        register(EndHandler(handler, of: self, at: .farewell))
+    }
+
+    /// Registers a handler that releases what only the loop's thread may release. It is called once the loop's
+    /// descriptors are closed, before all handlers of `afterEnd(_:)`. Accepted until then.
+    func releaseAfterEnd(_ handler: @escaping @Sendable () -> Void) {
+        _ = register(EndHandler(handler, of: self, at: .release))
     }
 
     private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
         let isAccepted = lock.withLock {
-            let isAccepted = handler.isLast ? lifecycle.load(ordering: .relaxed) < .over : isOpen
+            let isAccepted = handler.moment == .end ? isOpen : lifecycle.load(ordering: .relaxed) < .over
             if isAccepted { endHandlers[ObjectIdentifier(handler)] = handler }
             return isAccepted
         }
@@ -42,11 +48,20 @@ extension Loop {
 
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.
     public final class EndHandler: @unchecked Sendable {
+        /// When a handler is called. The handlers of one moment are called in the order of their registration.
+        enum Moment {
+            /// When the loop is empty.
+            case end
+            /// When the loop's descriptors are closed.
+            case release
+            /// When the loop's thread calls nothing of the program's any more.
+            case farewell
+        }
+
         /// Orders the handlers by registration.
         let turn: UInt64
 
-        /// Whether the handler is called last, when the loop's descriptors are closed.
-        let isLast: Bool
+        let moment: Moment
 
         @LightWeak private var loop: Loop?
         private let lock = Lock(.leaf)
@@ -54,11 +69,11 @@ extension Loop {
         /// Guarded by `lock`.
         private var body: (@Sendable () -> Void)?
 
-        fileprivate init(_ body: @escaping @Sendable () -> Void, of loop: Loop, isLast: Bool = false) {
+        fileprivate init(_ body: @escaping @Sendable () -> Void, of loop: Loop, at moment: Moment = .end) {
             self.body = body
             self.loop = loop
             turn = loop.waker.turns.next()
-            self.isLast = isLast
+            self.moment = moment
         }
 
         /// Cancels the handler and releases it. From any thread. Does nothing if the handler was called or cancelled

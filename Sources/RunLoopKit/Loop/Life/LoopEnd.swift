@@ -33,8 +33,9 @@ extension Loop {
         fileprivate var firingTimers: ArraySlice<Timer> = []
         fileprivate var endHandlers: ArraySlice<EndHandler> = []
         fileprivate var endListeners: ArraySlice<EndListener> = []
-        /// Those that are called last.
-        fileprivate var lastHandlers: ArraySlice<EndHandler> = []
+        /// Those that are called when the descriptors are closed, and those that are called last.
+        fileprivate var releases: ArraySlice<EndHandler> = []
+        fileprivate var farewells: ArraySlice<EndHandler> = []
         fileprivate var isClosed = false
         /// Whether work that is left undone is a mistake: not if the program has asked to drop it.
         fileprivate var reportsLeftWork: Bool
@@ -76,9 +77,11 @@ extension Loop {
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate.release()
         if !exchange(&estate.isClosed, with: true) { closeDescriptors(of: estate) }
-        while let handler = estate.lastHandlers.popFirst() { handler.take()?() }
-        // Last: until now handlers of this thread may have been inside the actors that the jobs belong to.
+        while let handler = estate.releases.popFirst() { handler.take()?() }
+        // Not earlier: until now handlers of this thread may have been inside the actors that the jobs belong to. Not
+        // later: it may report a mistake to the program.
         giveUpJobs(isDeallocating: !estate.isTelling)
+        while let handler = estate.farewells.popFirst() { handler.take()?() }
     }
 
     private func closeDescriptors(of estate: Estate) {
@@ -89,9 +92,10 @@ extension Loop {
             timerFDs = TimerFDs()
         }
         waker.close()
-        estate.lastHandlers = lock.withLock {
+        lock.withLock {
             advance(to: .over)
-            return takeEndHandlers(last: true)[...]
+            estate.releases = takeEndHandlers(at: .release)[...]
+            estate.farewells = takeEndHandlers(at: .farewell)[...]
         }
     }
 
@@ -120,7 +124,7 @@ extension Loop {
         estate.blocks = takeBatches()
         if queuedBlocks.load(ordering: .relaxed) > 0 { estate.blocks += takeAllBlocks() }
         if let innermostRun { estate.firingTimers = innermostRun.stack.compactMap(\.firing)[...] }
-        estate.endHandlers = takeEndHandlers(last: false)[...]
+        estate.endHandlers = takeEndHandlers(at: .end)[...]
         estate.endListeners = endListeners.takeAll()[...]
         var commonItems: [Item] = []
         if let commonMembership {
@@ -166,11 +170,11 @@ extension Loop {
         }
     }
 
-    /// Takes out the handlers that are called last, or the others, in the order of their registration.
-    private func takeEndHandlers(last: Bool) -> [EndHandler] {
+    /// Takes out the handlers of a moment, in the order of their registration.
+    private func takeEndHandlers(at moment: EndHandler.Moment) -> [EndHandler] {
         lock.assertHeld()
         guard !endHandlers.isEmpty else { return [] }
-        let taken = endHandlers.values.filter { $0.isLast == last }.sorted { $0.turn < $1.turn }
+        let taken = endHandlers.values.filter { $0.moment == moment }.sorted { $0.turn < $1.turn }
         for handler in taken { endHandlers[ObjectIdentifier(handler)] = nil }
         return taken
     }
