@@ -85,6 +85,29 @@ import Testing
         #expect(count.value == 3)
     }
 
+    @Test("Who begins to wait for the end while the value is released waits for that, too")
+    func waitBeginsDuringTheRelease() throws {
+        let worker = try LoopThread(name: "stopped")
+        let (hasBegun, gate, log) = (Gate(), Gate(), Log<String>())
+        worker.perform {
+            hasBegun.open()
+            gate.wait()
+        }
+        hasBegun.wait()
+        var box: LoopBound<Handle>? = LoopBound(
+            Handle { [weak loop = worker.loop] in
+                // As waitForEnd() does, on any thread.
+                #expect(loop?.afterEnd { log.add("ended") } != nil)
+                log.add("released")
+            }, on: worker.loop)
+        worker.stop()
+        _ = box
+        box = nil
+        gate.open()
+        worker.join()
+        #expect(log.entries == ["released", "ended"])
+    }
+
     @Test("A box without a value to release posts nothing")
     func nothingToRelease() throws {
         let worker = try LoopThread(name: "asleep")

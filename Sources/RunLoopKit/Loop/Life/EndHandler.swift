@@ -23,8 +23,8 @@ extension Loop {
         register(EndHandler(handler, of: self))
     }
 
-    /// Registers a handler that is called last, when the loop's thread calls nothing of the program's any more. It must
-    /// not do so itself. Accepted until the loop's descriptors are closed.
+    /// Registers a handler that is called last, when the loop's thread calls nothing of the program's any more. The
+    /// handler must not call the program either. Accepted until then.
     func afterEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler? {
         register(EndHandler(handler, of: self, at: .farewell))
     }
@@ -38,12 +38,22 @@ extension Loop {
     private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
         let isAccepted = lock.withLock {
-            let isAccepted = handler.moment == .end ? isOpen : lifecycle.load(ordering: .relaxed) < .over
+            let isAccepted = accepts(handlersAt: handler.moment)
             if isAccepted { endHandlers[ObjectIdentifier(handler)] = handler }
             return isAccepted
         }
         if !isAccepted { complainIfMainIsGone() }
         return isAccepted ? handler : nil
+    }
+
+    private func accepts(handlersAt moment: EndHandler.Moment) -> Bool {
+        lock.assertHeld()
+        let stage = lifecycle.load(ordering: .relaxed)
+        return switch moment {
+        case .end: stage == .open
+        case .release: stage < .over
+        case .farewell: stage < .silent
+        }
     }
 
     /// A handler that a loop calls when it ends. Made by ``Loop/onEnd(_:)``.

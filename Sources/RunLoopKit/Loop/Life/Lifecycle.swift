@@ -8,6 +8,7 @@ import Synchronization
 /// | open, closing | `close(discardingBlocks: true)` | discarding |
 /// | open, closing, discarding | `end(tellingSources:)` begins | ended |
 /// | ended | the loop's descriptors are closed | over |
+/// | over | the values of boxes are released, and jobs given up | silent |
 enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
     /// The loop accepts items and blocks.
     case open
@@ -17,8 +18,10 @@ enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
     case discarding
     /// The loop is empty and cannot run.
     case ended
-    /// All end handlers but the last ones have returned, and the loop has no descriptors.
+    /// The handlers of `onEnd` have returned, and the loop has no descriptors.
     case over
+    /// The loop's thread calls nothing of the program's any more.
+    case silent
 
     static func < (earlier: Self, later: Self) -> Bool { earlier.rawValue < later.rawValue }
 }
@@ -50,6 +53,6 @@ extension Loop {
     /// Acquire: see `advance(to:)`.
     package var hasEnded: Bool { lifecycle.load(ordering: .acquiring) >= .ended }
 
-    /// Whether the end is over, and all end handlers but the last ones have returned. Acquire: see `advance(to:)`.
-    package var isOver: Bool { lifecycle.load(ordering: .acquiring) == .over }
+    /// Whether the handlers of `onEnd` have returned, and the descriptors are closed. Acquire: see `advance(to:)`.
+    package var isOver: Bool { lifecycle.load(ordering: .acquiring) >= .over }
 }

@@ -81,6 +81,10 @@ extension Loop {
         // Not earlier: until now handlers of this thread may have been inside the actors that the jobs belong to. Not
         // later: it may report a mistake to the program.
         giveUpJobs(isDeallocating: !estate.isTelling)
+        lock.withLock {
+            advance(to: .silent)
+            estate.farewells += takeEndHandlers(at: .farewell)
+        }
         while let handler = estate.farewells.popFirst() { handler.take()?() }
     }
 
@@ -95,7 +99,6 @@ extension Loop {
         lock.withLock {
             advance(to: .over)
             estate.releases = takeEndHandlers(at: .release)[...]
-            estate.farewells = takeEndHandlers(at: .farewell)[...]
         }
     }
 
