@@ -11,8 +11,8 @@ extension FeedbackLoopDetector {
         init(_ object: AnyObject, _ path: AnyKeyPath? = nil) { (self.id, self.path) = (ObjectIdentifier(object), path) }
     }
 
-    /// The counting of a limited method or of a closure. It ends with ``cancel()``, when the detector is detached, or
-    /// when the object that has the closure is deallocated.
+    /// The counting of a limited method or of a closure. It ends with ``cancel()``, or when the detector is detached,
+    /// which forgets it when the object that has the closure is deallocated.
     public final class Watch: Sendable {
         private let active = Atomic<Bool>(true)
         private weak let detector: FeedbackLoopDetector?

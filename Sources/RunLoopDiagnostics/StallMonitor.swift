@@ -113,7 +113,7 @@ public final class StallMonitor: Sendable {
         }
         let watcher = StallWatcher(
             rules, now: { System.monotonicNanoseconds() },
-            // Not reported if the monitor is gone meanwhile.
+            // A refusal, once the monitor is gone, is no mistake.
             later: { _ = reports.loop.performCancellable(in: .common, label: "stall report", $0) },
             handler: handler)
         // Repeating, since a timer that fires once ends then.

@@ -152,7 +152,7 @@ import Testing
     func watchOfAReusedAddress() throws {
         let detector = scene.detector()
         var earlier: [ObjectIdentifier: FeedbackLoopDetector.Watch] = [:]
-        for _ in 0..<100_000 {
+        for _ in 0..<(isUnderAddressSanitizer ? 1_000 : 100_000) {
             let panel = Panel()
             let watch = detector.watch(panel, \.onLayout, as: "onLayout")
             guard let old = earlier.updateValue(watch, forKey: ObjectIdentifier(panel)) else { continue }
@@ -163,7 +163,8 @@ import Testing
             #expect(scene.reports.entries.count == 1)
             return
         }
-        Issue.record("no address was used twice")
+        // AddressSanitizer keeps what is freed.
+        if !isUnderAddressSanitizer { Issue.record("no address was used twice") }
     }
 
     @Test("The watches of deallocated objects are forgotten")

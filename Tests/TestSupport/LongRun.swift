@@ -9,6 +9,6 @@ package enum LongRun {
 
     package static var isOn: Bool { share != nil }
 
-    /// So many in a whole long run, in a part of it accordingly fewer, and never fewer than in a plain one.
+    /// The share of `whole` that is to be played, but at least `plain`.
     package static func count(_ whole: Int, plain: Int) -> Int { max(1, plain, Int(Double(whole) * (share ?? 0))) }
 }

@@ -104,7 +104,7 @@ struct KeepAliveStory {
         log.say("stopping", isInterrupted ? "what has not begun is dropped" : "what has been accepted is done first")
         thread.stop(discardingPending: isInterrupted)
         thread.join()
-        let isRefused = !thread.perform {}
+        let isRefused = thread.loop.performCancellable {} == nil
         log.say("ended", isRefused ? "the thread has ended; more work is refused" : "more work is accepted, by mistake")
     }
 

@@ -23,7 +23,7 @@ struct OwnerStory {
         let hasEnded = try poll(for: OwnerStory.patience) { try KernelCounts.now().threads <= before.threads }
         let after = try KernelCounts.settled(expecting: before)
         log.say("after", after == before ? "\(after), as before" : "\(after)")
-        let isRefused = !loop.perform {}
+        let isRefused = loop.performCancellable {} == nil
         log.say("loop", isRefused ? "refuses more work" : "still accepts work, by mistake")
         // Only a thread that has ended no longer accesses the job log.
         let done = hasEnded && isRefused ? jobLog.done : 0

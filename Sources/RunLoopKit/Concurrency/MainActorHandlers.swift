@@ -196,7 +196,7 @@ extension Loop {
     ///   - line: The line in that file.
     ///   - block: Called on the main thread, and released after the call.
     /// - Returns: The timer that runs the block; invalidate it to cancel the block. Nil if the loop refuses it, or
-    ///   has ended.
+    ///   has ended, which is reported in the same way.
     @discardableResult
     public func perform(
         after delay: Duration, in mode: Mode = .default, isolation mainActor: MainActor, label: String? = nil,

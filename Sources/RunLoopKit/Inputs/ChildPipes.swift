@@ -79,12 +79,10 @@ struct ChildConnections {
     /// The child is not in a loop any more, or never was: then that is the mistake, if it is one.
     func mayNeverBeAdded() { for connection in all { connection.noteRefusal() } }
 
-    /// The child has ended, and its end was handled: what it has written may be lost.
-    func reportUnread(of child: Loop.ChildProcess) {
-        for connection in [output, error] {
-            guard let connection, !connection.hasHandler, connection.isValid else { continue }
-            let count = connection.unreadByteCount
-            if count > 0 { Mistakes.shared.report(.unreadOutput(connection: connection.name, count: count)) }
+    /// The handler of the child's end has returned: what the child has written may be lost.
+    func reportUnread() {
+        for case let connection? in [output, error] where !connection.hasHandler && connection.unreadByteCount > 0 {
+            Mistakes.shared.report(.unreadOutput(connection: connection.name))
         }
     }
 }

@@ -189,7 +189,8 @@ extension Loop {
             _ = consume graceTimer
             for waiter in waiters ?? [] { waiter.give(exit) }
             handler?(self, exit)
-            connections.reportUnread(of: self)
+            // A task that has waited may set the handlers now.
+            if waiters == nil { connections.reportUnread() }
             // Before the modes are forgotten: an end that is asked for in between has a group, and no loop that counts.
             group.release()
             releaseUnlocked { lastModes.take() }

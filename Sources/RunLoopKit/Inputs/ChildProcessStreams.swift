@@ -14,8 +14,8 @@ extension Loop.ChildProcess {
 
         /// A pipe, whose other end is a connection of this process: ``Loop/ChildProcess/inputConnection`` or
         /// ``Loop/ChildProcess/outputConnection``. Set the handler of an output's: until then nothing is read, and a
-        /// child that writes more than the pipe holds waits. An output that has no handler when the child's end was
-        /// handled is reported: ``Loop/Mistake/unreadOutput(connection:count:)``.
+        /// child that writes more than the pipe holds waits. An output without a handler is reported when the child's
+        /// end was handled: ``Loop/Mistake/unreadOutput(connection:)``.
         case pipe
     }
 

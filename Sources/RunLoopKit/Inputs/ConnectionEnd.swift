@@ -17,7 +17,7 @@ extension Loop.Connection {
     /// - *What arrives later* is dropped and counted: ``ignoredByteCount``. A peer that goes on sending does not learn
     ///   of it before the connection is closed. To receive on until it finishes: ``finishSending(within:)``.
     /// - *A second call:* of the two periods the one counts that ends first. If the connection has moved to a loop with
-    ///   another clock, only the second counts.
+    ///   another clock, or the first loop has ended, only the second counts.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
     /// A ``Loop/ConnectionSet`` ends many, and says when the last is closed.

@@ -126,7 +126,7 @@ extension Loop {
             let call = LastCall(completion)
             guard let loop = ThreadLoops.current.loopThatRuns else { return }
             let modes: Set<Mode> = [.common, loop.currentMode ?? .common]
-            // Released, it makes the call, too.
+            // A refused block is released, which makes the call.
             _ = loop.perform(in: modes, Place("end of a connection set", 0)) { call.make() }
         }
 

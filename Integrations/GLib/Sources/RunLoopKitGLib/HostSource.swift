@@ -99,14 +99,19 @@ final class HostSource: @unchecked Sendable {
 
     /// Ends the attachment on the loop's thread, where hosting has to end.
     func destroy() {
-        if loop.isOnOwnThread { g_source_destroy(source) } else { loop.perform(in: mode) { self.destroy() } }
+        if loop.isOnOwnThread { g_source_destroy(source) } else { onLoop { $0.destroy() } }
     }
 
     /// Called by GLib when the source was destroyed and its callback has returned. The context may have been freed by
     /// another thread.
     private func hasBeenDestroyed() {
         HostSource.withStorage(of: source) { $0.host = nil }
-        if loop.isOnOwnThread { endHosting() } else { loop.perform(in: mode) { self.endHosting() } }
+        if loop.isOnOwnThread { endHosting() } else { onLoop { $0.endHosting() } }
+    }
+
+    /// Calls a body on the loop's thread. A loop that ends, and refuses it, has ended the attachment itself.
+    private func onLoop(_ body: @escaping @Sendable (HostSource) -> Void) {
+        _ = loop.performCancellable(in: mode) { body(self) }
     }
 
     private func endHosting() {

@@ -26,7 +26,11 @@ actor Session {
     nonisolated func post(
         _ work: @escaping @Sendable (isolated Session) -> Void
     ) {
-        loop.perform(in: .common) { self.assumeIsolated(work) }
+        let posted = loop.performCancellable(in: .common) {
+            self.assumeIsolated(work)
+        }
+        // The pool was stopped: what the channel reads would be lost.
+        if posted == nil { channel.close(promise: nil) }
     }
 
     func receive(_ bytes: ByteBuffer) {

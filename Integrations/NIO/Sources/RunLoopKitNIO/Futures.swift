@@ -49,7 +49,8 @@ extension Loop {
         file: StaticString = #fileID, line: UInt = #line, _ block: @escaping @Sendable () throws -> Value
     ) -> EventLoopFuture<Value> {
         let answer = Answer(eventLoop.makePromise(of: Value.self))
-        perform(in: mode, label: label, file: file, line: line) {
+        // Refused, the future fails.
+        _ = performCancellable(in: mode, label: label, file: file, line: line) {
             let result = Result(catching: block)
             answer.take().completeWith(result)
         }

@@ -50,7 +50,8 @@ public final class LoopEventLoop: EventLoop {
     /// Posts a task for the common modes.
     public func execute(_ task: @escaping @Sendable () -> Void) {
         let submission = Submission(task, lastNumber.wrappingAdd(1, ordering: .relaxed).newValue, to: self)
-        loop.perform(in: .common, label: LoopEventLoop.label) { submission.run() }
+        // Refused, it runs as a job, which is reported.
+        _ = loop.performCancellable(in: .common, label: LoopEventLoop.label) { submission.run() }
     }
 
     /// Runs a task at a time of ``now``. Tasks run in the order of their deadlines.

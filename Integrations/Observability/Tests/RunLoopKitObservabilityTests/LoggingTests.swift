@@ -29,7 +29,7 @@ import Testing
             .pausedListener(listener: "listener", error: error), .leftMessages(port: "message port", count: 1),
             .stopBeforeRun(thread: "worker"), .mainBodyEndsAtOnce(items: ["timer"]),
             .advanceWithoutRun(thread: "worker"), .refusedBlock(block: "block", thread: "worker"),
-            .unreadOutput(connection: "connection", count: 1),
+            .unreadOutput(connection: "connection"),
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {

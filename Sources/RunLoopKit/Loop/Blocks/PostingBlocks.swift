@@ -27,8 +27,9 @@ extension Loop {
         line: UInt = #line,
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
-        accept(PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake)
-            || reportRefusal(Place(label, file, line))
+        accept(
+            PostedBlock(body: block, handle: noteOfHandover(Place(label, file, line))), mode, wake,
+            ifRefused: reportRefusal(Place(label, file, line)))
     }
 
     /// Posts a block that runs once, in whichever of `modes` runs first, as
@@ -41,8 +42,7 @@ extension Loop {
         _ block: @escaping @Sendable () -> Void
     ) -> Bool {
         let place = Place(label, file, line)
-        guard !modes.isEmpty else { return false }
-        return accept(block, modes, wake, place) || reportRefusal(place)
+        return accept(block, modes, wake, place) || !modes.isEmpty && reportRefusal(place)
     }
 
     /// Posts a block as ``Loop/perform(in:wake:label:file:line:_:)-(Loop.Mode,_,_,_,_,_)`` does, and returns an object
@@ -79,7 +79,7 @@ extension Loop {
 
     /// Reports a block that this loop has refused, since it has ended. Returns false.
     ///
-    /// Of a main loop without a thread another report tells it, and of a parent's loop in a forked child the process.
+    /// A main loop without a thread has a report of its own, and so has a parent's loop in a forked child.
     @inline(never)
     private func reportRefusal(_ place: Place) -> Bool {
         if isOfThisProcess, !isMain || !hasEnded {
@@ -134,9 +134,12 @@ extension Loop {
 
     // A block is consumed on its way into the queue, which saves a pair of retain and release at each call.
 
+    /// - Parameter ifRefused: Returns false. Called here: after this, its arguments would be kept until the wake-up.
     @inline(__always)
-    private func accept(_ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool) -> Bool {
-        guard beginAccepting(block.handle) else { return false }
+    private func accept(
+        _ block: consuming PostedBlock, _ mode: Mode, _ wake: Bool, ifRefused: @autoclosure () -> Bool = false
+    ) -> Bool {
+        guard beginAccepting(block.handle) else { return ifRefused() }
         append(block, for: mode, isAwaited: false)
         endAccepting(wake)
         return true
@@ -146,6 +149,7 @@ extension Loop {
         _ body: @escaping @Sendable () -> Void, _ modes: Set<Mode>, _ wake: Bool, _ place: Place,
         _ isReported: Bool = true
     ) -> Bool {
+        guard !modes.isEmpty else { return false }
         let block = PostedBlock(body: body, handle: PendingBlock(loop: self, place))
         guard beginAccepting(block.handle, isReported) else { return false }
         append(block, for: modes)

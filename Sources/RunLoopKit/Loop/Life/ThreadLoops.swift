@@ -18,6 +18,9 @@ final class ThreadLoops {
     /// deallocated meanwhile.
     private var virtualRuns: [(id: ObjectIdentifier, clock: VirtualClock, loop: () -> Loop?)] = []
 
+    /// Whether the program's handler of mistakes is called on this thread.
+    var isHandlingMistake = false
+
     /// The work on this thread whose callers wait for an answer, innermost last. Accessed only by the thread itself.
     ///
     /// A thread that exits inside such work (`pthread_exit`) leaves its frames without running a `defer` or a `deinit`.

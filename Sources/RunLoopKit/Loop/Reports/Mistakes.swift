@@ -62,10 +62,10 @@ extension Loop {
         /// is stopped runs the blocks that it has accepted, and handles no messages. It is found after the handlers of
         /// ``Loop/onEnd(_:)``, which can take them: ``Loop/MessagePort/takeWaiting()``.
         case leftMessages(port: String, count: Int)
-        /// A ``Loop/ChildProcess`` has ended, its end was handled, and what it has written to a `.pipe` waits, since
-        /// the pipe's connection has no handler. Who sets the handler now still gets it; a child that writes more than
-        /// a pipe holds never ends that way.
-        case unreadOutput(connection: String, count: Int)
+        /// The handler of a ``Loop/ChildProcess`` has returned, and what the child has written to a `.pipe` waits,
+        /// since the pipe's connection has no handler. Who sets the handler later still gets it; but a child that
+        /// writes more than a pipe holds never ends that way. Not found if a task waits for the end.
+        case unreadOutput(connection: String)
         /// ``Loop/stop()`` was called on the loop's own thread before its first run, and so was lost; and that run is
         /// one of ``Loop/run()``, which has no limit.
         case stopBeforeRun(thread: String)
@@ -162,10 +162,10 @@ extension Loop {
                 "The loop of the \(port) has ended, and \(counted(count, "message")) in it "
                     + "\(count == 1 ? "was" : "were") not handled. Before the thread is stopped, wait until they were: "
                     + "by finish() and an end handler, or answers; or take them by takeWaiting() in an onEnd handler."
-            case .unreadOutput(let connection, let count):
-                "The \(connection) has no handler, and \(counted(count, "byte")) that the child has written "
-                    + "\(count == 1 ? "waits" : "wait"). Set the handler before the child is added, since a child that "
-                    + "writes more than a pipe holds waits for it; or start the child with .null or .inherited."
+            case .unreadOutput(let connection):
+                "The \(connection) has no handler, and what the child has written there waits, though its end was "
+                    + "handled. Set the handler before the child is added, since a child that writes more than a pipe "
+                    + "holds waits for it; or start the child with .null or .inherited."
             case .stopBeforeRun(let thread):
                 "The first run of the loop of \"\(thread.printable)\" begins after a stop(), which is lost: it does "
                     + "not end this run. Let a block stop the loop, by perform { loop.stop() }; or do not run it."
@@ -274,12 +274,19 @@ package final class Mistakes: @unchecked Sendable {
         case .trap: fatalError("RunLoopKit: \(mistake)")
         case .call(let handler):
             Lock.assertNoneHeld()
+            let thread = ThreadLoops.current
+            // One of the handler itself, such as a block that it hands to a stopped thread, would come back for ever.
+            guard !exchange(&thread.isHandlingMistake, with: true) else { return sayOnce(mistake) }
+            defer { thread.isHandlingMistake = false }
             handler(mistake)
-        case .report:
-            let text = mistake.description
-            // Bounded, since labels may all differ.
-            let isNew = lock.withLock { reported.count < 1_000 && reported.insert(text).inserted }
-            if isNew { System.complain("RunLoopKit: \(text) (Reported only once.)") }
+        case .report: sayOnce(mistake)
         }
+    }
+
+    private func sayOnce(_ mistake: Loop.Mistake) {
+        let text = mistake.description
+        // Bounded, since labels may all differ.
+        let isNew = lock.withLock { reported.count < 1_000 && reported.insert(text).inserted }
+        if isNew { System.complain("RunLoopKit: \(text) (Reported only once.)") }
     }
 }
