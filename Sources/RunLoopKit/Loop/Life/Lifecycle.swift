@@ -9,19 +9,23 @@ import Synchronization
 /// | open, closing, discarding | `end(tellingSources:)` begins | ended |
 /// | ended | the loop's descriptors are closed | over |
 /// | over | the values of boxes are released, and jobs given up | silent |
-enum Lifecycle: UInt8, AtomicRepresentable, Comparable {
+///
+/// No enumeration, whose atomic variables turn each number that they load into a case: 30 instructions of a run.
+struct Lifecycle: RawRepresentable, AtomicRepresentable, Comparable {
+    let rawValue: UInt8
+
     /// The loop accepts items and blocks.
-    case open
+    static var open: Self { Self(rawValue: 0) }
     /// The loop refuses items and blocks. Its runs end. It still runs the blocks that it has accepted.
-    case closing
+    static var closing: Self { Self(rawValue: 1) }
     /// As `closing`, but the loop drops blocks that have not begun.
-    case discarding
+    static var discarding: Self { Self(rawValue: 2) }
     /// The loop is empty and cannot run.
-    case ended
+    static var ended: Self { Self(rawValue: 3) }
     /// The handlers of `onEnd` have returned, and the loop has no descriptors.
-    case over
+    static var over: Self { Self(rawValue: 4) }
     /// The loop's thread calls nothing of the program's any more.
-    case silent
+    static var silent: Self { Self(rawValue: 5) }
 
     static func < (earlier: Self, later: Self) -> Bool { earlier.rawValue < later.rawValue }
 }
