@@ -62,8 +62,11 @@ import RunLoopKit
     }
 
     private func end() {
-        // What came before the signal.
-        while Loop.main.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+        // What came before the signal, in parts. Not for ever: a program may go on writing.
+        var parts = 64
+        while parts > 0, Loop.main.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {
+            parts -= 1
+        }
         changes.flushAll()
         Loop.main.stop()
     }

@@ -34,12 +34,9 @@ import RunLoopKit
         Loop.main.add(listener, in: .common)
     }
 
-    /// Answers what has come until now, and accepts no more. At most 64 parts of each client, which may go on sending.
-    func end() {
+    /// Accepts no more, and answers what has come until now. Clients have two seconds to read it and to finish.
+    func end(then completion: @escaping @Sendable () -> Void) {
         listener.end()
-        var parts = connections.count * 64
-        while parts > 0, Loop.main.run(mode: .default, for: .zero, returnAfterSourceHandled: true) == .handledSource {
-            parts -= 1
-        }
+        connections.end(within: .seconds(2), then: completion)
     }
 }

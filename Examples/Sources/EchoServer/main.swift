@@ -34,7 +34,8 @@ func raiseDescriptorLimit() -> Int {
     Loop.main.add(ends, in: .common)
     print("listening on port \(server.port)")
     Loop.main.run()
-    server.end()
+    server.end { Loop.main.stop() }
+    Loop.main.run()
     print("ended, with \(server.connections.count) connections")
 }
 

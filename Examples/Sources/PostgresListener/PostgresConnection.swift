@@ -57,15 +57,15 @@ import RunLoopKit
             PQsetnonblocking(connection, 1)
             PQsetNoticeProcessor(connection, { _, _ in }, nil)  // or it prints
             watch(.read) { $0.serve() }
-            report(.connected)
+            if connection != nil { report(.connected) }
         default: lose()
         }
     }
 
-    /// Sends a command, of which nothing is reported but an error.
-    func send(_ command: String) {
-        guard PQsendQuery(connection, command) == 1 else { return lose() }
-        flush()
+    /// Sends a command, of which nothing is reported but an error. Returns false if the connection is lost.
+    func send(_ command: String) -> Bool {
+        if PQsendQuery(connection, command) == 1 { flush() } else { lose() }
+        return connection != nil
     }
 
     /// Sends what the socket takes. If some is left, waits for room, too.

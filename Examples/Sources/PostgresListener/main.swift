@@ -40,8 +40,9 @@ import RunLoopKit
         switch event {
         case .connected:
             pauses.reset()
-            connection?.send(channels.map { "listen \"\($0)\";" }.joined())
-            print("listening on \(channels.joined(separator: ", "))")
+            if connection!.send(channels.map { "listen \"\($0)\";" }.joined()) {
+                print("listening on \(channels.joined(separator: ", "))")
+            }
         case .notification(let channel, let payload):
             print("\(channel): \(payload)")
         case .lost(let message):

@@ -17,6 +17,8 @@ import Testing
             let (worker, pool) = (try LoopThread(name: "worker"), try makePool(2))
             worker.stop()
             pool.stop()
+            worker.joinBlocking()
+            pool.joinBlocking()
 
             loop.perform(label: "a") {}
             loop.perform(in: [.default, .tracking], label: "b") {}
@@ -47,6 +49,7 @@ import Testing
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let worker = try LoopThread(name: "worker")
             worker.stop()
+            worker.joinBlocking()
             for _ in 0..<3 { worker.perform(file: "Program/main.swift", line: 7) {} }
         }
         expect(
@@ -64,6 +67,7 @@ import Testing
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let (worker, calls) = (try LoopThread(name: "log"), Count())
             worker.stop()
+            worker.joinBlocking()
             Loop.mistakeHandling = .call { _ in
                 calls.up()
                 worker.perform(label: "a line") {}

@@ -28,11 +28,10 @@ public import Tracing
 /// after that are too early by its length, until the program makes a new exporter.
 public final class CalloutSpans: Sendable {
     /// What identifies a callout in all traces of a recorder. Those of a loop in virtual time may begin at the same
-    /// time; they are numbered.
+    /// time; they are numbered. Its depth may differ: a trace does not know the runs whose beginning was overwritten.
     private struct Key: Hashable {
         let thread: LoopTrace.Thread
         let start: Loop.Instant
-        let depth: Int
         var number = 0
     }
 
@@ -66,7 +65,7 @@ public final class CalloutSpans: Sendable {
     }
 
     /// Exports the callouts since the export before. A callout that has not ended has a span that begins now and ends
-    /// with a later export.
+    /// with a later export; if its beginning is overwritten meanwhile, when that export is made.
     public func export() {
         exported.withLock { exported in
             // Under the lock, so that of two concurrent exports the later one has the later trace.
@@ -78,6 +77,7 @@ public final class CalloutSpans: Sendable {
                 if isIncluded(handler) { export.add(index, handler, self) }
                 export.enter(index)
             }
+            for (key, lost) in exported where export.found[key] == nil { lost.span?.end(at: timestamp(recorder.now)) }
             exported = export.found
         }
     }
@@ -111,7 +111,7 @@ public final class CalloutSpans: Sendable {
 
         mutating func add(_ index: Int, _ handler: LoopTrace.Handler, _ owner: CalloutSpans) {
             let span = trace.spans[index]
-            var key = Key(thread: trace.threads[span.thread], start: span.start, depth: span.depth)
+            var key = Key(thread: trace.threads[span.thread], start: span.start)
             while found[key] != nil { key.number += 1 }
             var exported = known[key] ?? begin(index, handler, owner)
             if !span.isOpen, let begun = exported.span {

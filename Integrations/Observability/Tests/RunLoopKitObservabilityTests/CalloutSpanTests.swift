@@ -67,6 +67,23 @@ import Tracing
         #expect(tracer.finishedSpans.count == 5)
     }
 
+    @Test("A callout is exported once, and its span ends, though the ring has overwritten what was around it")
+    func overwritten() {
+        let clock = VirtualClock()
+        let loop = Loop(clock: clock)
+        let recorder = LoopTracer(capacity: 64, clock: clock)
+        recorder.attach(to: loop)
+        let tracer = InMemoryTracer()
+        let spans = CalloutSpans(of: recorder, to: tracer)
+        loop.add(Loop.Timer(every: .seconds(1), label: "tick") { _ in })
+        loop.add(Loop.Timer(every: .seconds(2), label: "export") { _ in spans.export() })
+        loop.run(mode: .default, for: .seconds(100))
+        spans.export()
+        let ticks = tracer.finishedSpans.filter { $0.operationName == "timer \"tick\"" }
+        #expect(ticks.count > 90 && Set(ticks.map(\.startInstant.nanosecondsSinceEpoch)).count == ticks.count)
+        #expect(tracer.activeSpans.isEmpty)
+    }
+
     @Test("A program chooses whose callouts have spans")
     func choice() {
         let clock = VirtualClock()

@@ -12,18 +12,19 @@ Loop.main.add(
     Loop.Timer(after: .milliseconds(5), isolation: .shared) { _ in finish("a timer of Loop.main") }, in: .common)
 Task { @MainActor in finish("a task of the main actor") }
 guard SDL_Init(SDL_INIT_VIDEO) == 0 else { fatalError(String(cString: SDL_GetError())) }
+let ownType = SDL_RegisterEvents(2)
+let wakeUp = ownType + 1
 var own = SDL_Event()
-own.type = SDL_USEREVENT.rawValue
+own.type = ownType
 SDL_PushEvent(&own)
 
 @MainActor func run() throws {
     var isOver = false
     let descriptor = try Loop.main.hosting.begin()
-    let wakeUp = SDL_RegisterEvents(1)
     let watcher = try LoopThread(name: "watcher")
     let source = try Loop.FileDescriptorSource(
         descriptor, trigger: .edge
-    ) { _, _ in
+    ) { [wakeUp] _, _ in
         var event = SDL_Event()
         event.type = wakeUp
         SDL_PushEvent(&event)
@@ -33,7 +34,7 @@ SDL_PushEvent(&own)
     var event = SDL_Event()
     while !isOver, SDL_WaitEvent(&event) != 0 {
         if event.type == SDL_QUIT.rawValue { isOver = true }
-        if event.type == SDL_USEREVENT.rawValue { finish("an event of SDL") }
+        if event.type == ownType { finish("an event of SDL") }
         if event.type == wakeUp, Loop.main.hosting.pass() == .stopped {
             isOver = true
         }

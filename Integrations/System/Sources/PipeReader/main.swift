@@ -4,12 +4,12 @@ import RunLoopKitSystem
 import SystemPackage
 
 let (reading, writing) = try FileDescriptor.pipe(options: [.nonBlocking, .closeOnExec])
-var text = ""
+var text: [UInt8] = []  // a read may end inside a character
 
 let source = try Loop.FileDescriptorSource(owning: reading, isolation: .shared) { source, _ in
     do {
-        let part = try String(unsafeUninitializedCapacity: 4096) { bytes in
-            try source.fileDescriptor!.read(into: UnsafeMutableRawBufferPointer(bytes))
+        let part = try [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+            count = try source.fileDescriptor!.read(into: UnsafeMutableRawBufferPointer(buffer))
         }
         text += part
         if part.isEmpty { Loop.main.stop() }  // all writing ends are closed
@@ -30,7 +30,7 @@ writer.perform {
 }
 Loop.main.run()
 source.invalidate()
-print(text)
+print(String(decoding: text, as: UTF8.self))
 
 // What the kernel does not watch is refused, with swift-system's error.
 do {

@@ -26,7 +26,11 @@ import RunLoopKit
         let box = gtk_box_new(GTK_ORIENTATION_VERTICAL, 12)!
         for margin in [gtk_widget_set_margin_top, gtk_widget_set_margin_bottom] { margin(box, 12) }
         for margin in [gtk_widget_set_margin_start, gtk_widget_set_margin_end] { margin(box, 12) }
-        for widget in [entry, matches, status] { gtk_box_append(UnsafeMutableRawPointer(box).casted(), widget) }
+        for widget in [entry, matches, status] {
+            // Kept: a handler may come after the window is closed, and with it what is inside.
+            g_object_ref_sink(widget)
+            gtk_box_append(UnsafeMutableRawPointer(box).casted(), widget)
+        }
         gtk_widget_set_vexpand(matches, 1)
         gtk_label_set_wrap(OpaquePointer(matches), 1)
         g_signal_connect_data(entry, "changed", changed, nil, nil, GConnectFlags(0))
