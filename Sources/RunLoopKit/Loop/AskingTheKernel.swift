@@ -151,8 +151,10 @@ extension Loop {
                 listDueTimers(in: mode)
             case ReadyList.wallClockTimers:
                 timerFDs.wallClock?.didFire()
-                // If the clock was set, arming the timerfd again finds out.
-                if !listDueTimers(in: mode) { armOthers(in: mode) }
+                listDueTimers(in: mode)
+                // If the clock was set, arming the timerfd again finds out; whatever is due, since a loop that only
+                // polls arms it nowhere else.
+                armOthers(in: mode)
             case ReadyList.mainQueue:
                 ready.append(ReadyList.mainQueue)
             default:

@@ -253,6 +253,37 @@ import Testing
         }
     }
 
+    @Test("A loop that only polls learns that the clock was set, though a timer is due in each poll")
+    func setWhilePolling() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let start = Loop.Instant(nanoseconds: 0)
+            loop.add(Loop.Timer(at: start, repeating: .seconds(3600), timeBase: .wallClock) { _ in })
+            loop.add(Loop.Timer(every: .nanoseconds(1)) { _ in })
+            loop.run(mode: .default, for: .zero)
+            // Readable, as after a setting.
+            loop.lock.withLock { _ = loop.timerFDs.wallClock?.arm(at: 1) }
+            loop.run(mode: .default, for: .zero)
+            let armedTime = loop.lock.withLock { loop.timerFDs.wallClock?.armedTime }
+            #expect(armedTime ?? 0 > 1, "nobody has armed it again")
+        }
+    }
+
+    @Test("A restartable timer has no next time in its own handler", arguments: [Loop.TimeBase.wallClock, .suspending])
+    func noNextTimeInHandler(_ timeBase: Loop.TimeBase) {
+        let (loop, clock) = Loop.inVirtualTime()
+        clock.setWallClock(to: Loop.Instant(nanoseconds: 1_000_000_000_000))
+        let times = Log<Loop.Instant?>()
+        loop.add(
+            Loop.Timer(restartableAfter: .seconds(1), timeBase: timeBase) { firing in
+                times.add(loop.nextTimerFireTime(in: .default))
+                if times.entries.count == 1 { firing.timer.restart(after: .seconds(Int64.max)) }
+                times.add(loop.nextTimerFireTime(in: .default))
+            })
+        loop.run(mode: .default, for: .seconds(2))
+        #expect(times.entries == [nil, nil])
+    }
+
     @Test("A timerfd that is armed in the past or the far future makes one system call")
     func timerfd() throws {
         var timer = try TimerFD(.wallClock)

@@ -87,8 +87,10 @@ extension Loop {
     /// again. From any thread.
     ///
     /// Removing it from `common` removes it from all common modes, even if it was added there by name. If the item is
-    /// not in the mode, nothing happens. A pass still calls observers and version-0 sources that its current step has
-    /// collected already. CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
+    /// not in the mode, nothing happens. A pass still calls what its current step has collected already: observers,
+    /// version-0 sources, and timers that are in another mode, too.
+    ///
+    /// CF: `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`, `CFRunLoopRemoveObserver`.
     public func remove(_ item: Item, in mode: Mode = .default) {
         let left = lock.withLock { () -> [ModeState] in
             let isInCommon = commonMembership.map { item.isIn($0) } ?? false

@@ -59,7 +59,8 @@ extension Loop.Timer {
     /// - *Late calls:* when the kernel takes longer, or when the loop is busy. A real-time scheduling policy
     ///   (``LoopThread/Options``) makes the kernel faster.
     /// - *Meanwhile* the loop serves a post, a signal or a message, except in the last 10 µs. A descriptor or a port
-    ///   waits for the timer's call. So do other threads if there is only one CPU for them.
+    ///   waits for the timer's call, and so does an ordinary timer that is due then. So do other threads if there is
+    ///   only one CPU for them.
     /// - *Tolerance* has no effect on a precise timer.
     /// - *No effect:* in a hosted loop, whose host sleeps; in virtual time, in which no call is late; and on another
     ///   clock than ``Loop/TimeBase/suspending``.

@@ -97,9 +97,9 @@ extension Loop.Timer {
     }
 
     /// The served instant while the handler runs, otherwise the next one. Of a timer that waits to be restarted, always
-    /// the next one. The lock of the timer's loop is held.
-    var servedOrNextTime: Int64 {
-        itemLock.withLock { if case .at(let time) = fireTime { time } else { TimerHeap.never } }
+    /// the next one. Nil if there is none. The lock of the timer's loop is held.
+    var servedOrNextTime: Int64? {
+        itemLock.withLock { if case .at(let time) = fireTime, time < TimerHeap.stopped { time } else { nil } }
     }
 }
 
