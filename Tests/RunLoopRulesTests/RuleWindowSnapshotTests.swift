@@ -24,6 +24,13 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
             scene.scene.clock.setWallClock(to: Loop.Instant(nanoseconds: wallClock * 1_000_000))
         }
 
+        /// A start with a persistent rule of 100 ms, whose window has just begun.
+        init(inWindowAt wallClock: Int64) throws {
+            self.init(at: wallClock)
+            try limit(100)
+            #expect(runs(at: wallClock))
+        }
+
         /// Whether a call runs that is made at a time of the wall clock, in milliseconds.
         func runs(at wallClock: Int64) -> Bool {
             let target = Loop.Instant(nanoseconds: (wallClock - wallClockAtStart) * 1_000_000)
@@ -75,9 +82,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A window that ends between two starts is over")
     func windowEndsBetweenStarts() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let second = Start(at: 5100)
         try second.restore(first.saved())
         #expect(second.runs(at: 5100))
@@ -85,9 +90,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A wall clock that was set back makes no window longer")
     func wallClockSetBack() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let second = Start(at: 300)
         try second.restore(first.saved())
         #expect(!second.runs(at: 399))
@@ -99,9 +102,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
         arguments: [(10, 5000), (5000, 10)] as [(Int64, Int64)])
     func wallClockSetMeanwhile(_ before: Int64, _ after: Int64) throws {
         for isSaved in [false, true] {
-            let first = Start(at: before)
-            try first.limit(100)
-            #expect(first.runs(at: before))
+            let first = try Start(inWindowAt: before)
             if isSaved { _ = try first.saved() }
             first.scene.scene.clock.setWallClock(to: Loop.Instant(nanoseconds: after * 1_000_000))
             let data = try first.saved()
@@ -116,9 +117,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A window that was taken before the machine knew the time goes on at the next start")
     func wallClockUnknownAtStart() throws {
-        let first = Start(at: 1_000_000)
-        try first.limit(100)
-        #expect(first.runs(at: 1_000_000))
+        let first = try Start(inWindowAt: 1_000_000)
 
         let second = Start(at: 0)
         try second.restore(first.saved())
@@ -134,9 +133,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A rule that a program applies before the snapshot takes the saved window")
     func ruleInForce() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let data = try first.saved()
 
         let second = Start(at: 5010)
@@ -154,9 +151,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A rule that has delayed a call takes the saved window once the call has run, and not before")
     func ruleThatHasDelayed() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let data = try first.saved()
 
         let second = Start(at: 5010)
@@ -179,9 +174,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A window that was taken does not swallow the call that supersedes a delayed one")
     func supersedingInTheWindow() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
 
         let second = Start(at: 5010)
         let rule = try second.scene.limit(RuleDraft.self, 100, .debounce, isPersistent: true)
@@ -199,9 +192,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A rule in force measures the saved window by its own loop's clock")
     func clockOfRuleInForce() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let data = try first.saved()
 
         let second = Start(at: 5010)
@@ -216,9 +207,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A saved window that is over is not taken, and does not keep a later one from being taken")
     func twoSnapshots() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let old = try first.saved()
         #expect(first.runs(at: 5150))
         let new = try first.saved()
@@ -263,9 +252,7 @@ private func encode(_ snapshot: RuleEngine.Snapshot) throws -> Data {
 
     @Test("A rule that waits for its method keeps the saved window")
     func waitingRule() throws {
-        let first = Start(at: 5000)
-        try first.limit(100)
-        #expect(first.runs(at: 5000))
+        let first = try Start(inWindowAt: 5000)
         let data = try first.saved()
 
         let engine = RuleEngine()

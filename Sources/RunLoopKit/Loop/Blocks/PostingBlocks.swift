@@ -17,10 +17,9 @@ extension Loop {
     ///   - line: The line in that file.
     ///   - block: Called on the loop's thread, and released after the call.
     /// - Returns: Whether the loop accepted the block. False if the loop has ended, or its ``LoopThread`` was stopped,
-    ///   which is reported as ``Loop/Mistake/refusedBlock(block:thread:)``.
-    ///   A loop that ends drops accepted blocks; that of a ``LoopThread`` runs them first, unless
-    ///   ``LoopThread/stop(discardingPending:)`` drops them. Where no thread can run ``Loop/main``, the first blocks
-    ///   may be dropped, which is reported on stderr.
+    ///   which is reported as ``Loop/Mistake/refusedBlock(block:thread:)``. A loop that ends drops accepted blocks;
+    ///   that of a ``LoopThread`` runs them first, unless ``LoopThread/stop(discardingPending:)`` drops them. Where no
+    ///   thread can run ``Loop/main``, the first blocks may be dropped, which is reported on stderr.
     @discardableResult
     public func perform(
         in mode: Mode = .default, wake: Bool = true, label: String? = nil, file: StaticString = #fileID,

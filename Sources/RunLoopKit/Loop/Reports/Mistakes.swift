@@ -211,7 +211,8 @@ extension Loop {
         case ignore
         /// Trap, with the mistake as the message: for tests.
         case trap
-        /// Call a handler, each time, on the thread that makes the mistake or finds it, with no lock held.
+        /// Call a handler, each time, on the thread that makes the mistake or finds it, with no lock held. A mistake of
+        /// the handler itself is reported on stderr.
         case call(@Sendable (Mistake) -> Void)
     }
 
