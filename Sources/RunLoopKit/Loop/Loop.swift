@@ -111,6 +111,7 @@ public final class Loop: @unchecked Sendable {
     @exclusivity(unchecked) var nestedRunObserver: (@Sendable () -> Void)?
     @exclusivity(unchecked) var endHandlers: [ObjectIdentifier: EndHandler] = [:]
     @exclusivity(unchecked) var endListeners = EndListeners()
+    @exclusivity(unchecked) var boundValues = BoundValues()
     /// The pools that limiters use.
     @exclusivity(unchecked) var timerPools: [TimerPool.Key: TimerPool] = [:]
     /// When the loop ended, for `explain(_:)`; nil before.

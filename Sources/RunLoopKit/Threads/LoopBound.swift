@@ -13,9 +13,14 @@
 /// (<doc:SwiftConcurrency#The-end>). Fetch a result before, by ``LoopThread/performAndWait(in:for:label:file:line:_:)``
 /// or in a handler of ``Loop/onEnd(_:)``.
 ///
-/// The loop's thread releases the value, whichever thread releases the last reference to the box: in a block in the
-/// common modes or, once its ``LoopThread`` was stopped, when the loop ends. ``LoopThread/waitForEnd()`` returns after
-/// that. Any thread may release it if the loop has ended, or drops the block.
+/// The loop's thread releases the value:
+///
+/// - *When the last reference to the box is released,* whichever thread does that: in a block in the common modes.
+/// - *When the loop ends,* after the handlers of ``Loop/onEnd(_:)``, even if the box lives on.
+///   ``LoopThread/waitForEnd()`` returns after that.
+///
+/// Any thread may release a value that is boxed once the loop has ended, and that of a loop in virtual time that is
+/// released without ``Loop/end()``.
 public final class LoopBound<Value>: @unchecked Sendable {
     private let storage: Storage
 
@@ -27,14 +32,11 @@ public final class LoopBound<Value>: @unchecked Sendable {
     public init(_ value: sending Value, on loop: Loop) {
         storage = Storage(value)
         self.loop = loop
+        if !_isPOD(Value.self) { loop.list(storage) }
     }
 
     deinit {
-        guard !_isPOD(Value.self), let loop, !loop.isOnOwnThread else { return }
-        // Not by the last reference to the storage, which this thread may have.
-        let clear: @Sendable () -> Void = { [storage] in storage.clear() }
-        // A stopped thread refuses blocks before its loop ends.
-        if !loop.perform(in: .common, Place("release of a LoopBound", 0), clear) { loop.releaseAfterEnd(clear) }
+        if !_isPOD(Value.self), let loop { loop.releaseOnItsThread(storage) }
     }
 
     /// The value. A collection in it is changed in place, and not copied.
@@ -52,7 +54,7 @@ public final class LoopBound<Value>: @unchecked Sendable {
     }
 
     private func requireOwnThread() {
-        guard loop?.isOnOwnThread != true else { return }
+        if loop?.isOnOwnThread == true, storage.hasValue { return }
         fatalError(
             "RunLoopKit: a LoopBound<\(Value.self)> was touched "
                 + (loop.map { !$0.hasEnded } ?? false
@@ -61,11 +63,14 @@ public final class LoopBound<Value>: @unchecked Sendable {
     }
 
     /// Thread-confined: the loop's thread alone accesses the value, until the box is gone.
-    private final class Storage: @unchecked Sendable {
+    private final class Storage: BoundValue, @unchecked Sendable {
         var value: Value?
 
         init(_ value: sending Value) { self.value = value }
 
-        func clear() { value = nil }
+        /// Not after the end of the loop.
+        var hasValue: Bool { if case .some = value { true } else { false } }
+
+        override func clear() { value = nil }
     }
 }

@@ -85,6 +85,54 @@ import Testing
         #expect(count.value == 3)
     }
 
+    @Test("A box that lives on loses its value to the loop's end, after the end handlers", arguments: [false, true])
+    func boxLivesOn(_ dropsBlocks: Bool) throws {
+        let worker = try LoopThread(name: "ended")
+        let loop = worker.loop
+        let log = Log<String>()
+        let note: @Sendable (String) -> Void = { log.add(loop.isOnOwnThread ? $0 : "\($0) elsewhere") }
+        let boxes = (0..<3).map { number in LoopBound(Handle { note("\(number) released") }, on: loop) }
+        loop.onEnd {
+            withExtendedLifetime(boxes[0].value) {}
+            note("still there")
+        }
+        worker.stop(discardingPending: dropsBlocks)
+        worker.join()
+        #expect(log.entries == ["still there", "0 released", "1 released", "2 released"])
+        withExtendedLifetime(boxes) {}
+    }
+
+    @Test("A loop in virtual time releases its values by end(); deallocated, it leaves them to the boxes")
+    func virtualLoops() {
+        let count = Count()
+        let (loop, _) = Loop.inVirtualTime()
+        let box = LoopBound(Handle { count.up() }, on: loop)
+        loop.end()
+        #expect(count.value == 1)
+        var other: LoopBound<Handle>?
+        do {
+            let (loop, _) = Loop.inVirtualTime()
+            other = LoopBound(Handle { count.up() }, on: loop)
+        }
+        #expect(count.value == 1)
+        other = nil
+        #expect(count.value == 2)
+        withExtendedLifetime((box, other)) {}
+    }
+
+    @Test("A value that refers to its loop does not keep it alive")
+    func refersToLoop() {
+        weak var released: Loop?
+        var box: LoopBound<[Loop]>?
+        do {
+            let (loop, _) = Loop.inVirtualTime()
+            box = LoopBound([], on: loop)
+            released = loop
+        }
+        #expect(released == nil)
+        withExtendedLifetime(box) {}
+    }
+
     @Test("Who begins to wait for the end while the value is released waits for that, too")
     func waitBeginsDuringTheRelease() throws {
         let worker = try LoopThread(name: "stopped")

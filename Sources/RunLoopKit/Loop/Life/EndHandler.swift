@@ -29,12 +29,6 @@ extension Loop {
         register(EndHandler(handler, of: self, at: .farewell))
     }
 
-    /// Registers a handler that releases what only the loop's thread may release. It is called once the loop's
-    /// descriptors are closed, before all handlers of `afterEnd(_:)`. Accepted until then.
-    func releaseAfterEnd(_ handler: @escaping @Sendable () -> Void) {
-        _ = register(EndHandler(handler, of: self, at: .release))
-    }
-
     private func register(_ handler: EndHandler) -> EndHandler? {
         guard isOfThisProcess else { return nil }
         let isAccepted = lock.withLock {
@@ -51,7 +45,6 @@ extension Loop {
         let stage = lifecycle.load(ordering: .relaxed)
         return switch moment {
         case .end: stage == .open
-        case .release: stage < .over
         case .farewell: stage < .silent
         }
     }
@@ -62,8 +55,6 @@ extension Loop {
         enum Moment {
             /// When the loop is empty.
             case end
-            /// When the loop's descriptors are closed.
-            case release
             /// When the loop's thread calls nothing of the program's any more.
             case farewell
         }

@@ -33,8 +33,8 @@ extension Loop {
         fileprivate var firingTimers: ArraySlice<Timer> = []
         fileprivate var endHandlers: ArraySlice<EndHandler> = []
         fileprivate var endListeners: ArraySlice<EndListener> = []
-        /// Those that are called when the descriptors are closed, and those that are called last.
-        fileprivate var releases: ArraySlice<EndHandler> = []
+        /// What is released when the descriptors are closed, and the handlers that are called last.
+        fileprivate var boundValues: ArraySlice<BoundValue> = []
         fileprivate var farewells: ArraySlice<EndHandler> = []
         fileprivate var isClosed = false
         /// Whether work that is left undone is a mistake: not if the program has asked to drop it.
@@ -77,7 +77,8 @@ extension Loop {
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate.release()
         if !exchange(&estate.isClosed, with: true) { closeDescriptors(of: estate) }
-        while let handler = estate.releases.popFirst() { handler.take()?() }
+        // A loop that is being deallocated has no thread, and leaves the values to their boxes.
+        while let value = estate.boundValues.popFirst() { if estate.isTelling { value.clear() } }
         // Not earlier: until now handlers of this thread may have been inside the actors that the jobs belong to. Not
         // later: it may report a mistake to the program.
         giveUpJobs(isDeallocating: !estate.isTelling)
@@ -98,7 +99,7 @@ extension Loop {
         waker.close()
         lock.withLock {
             advance(to: .over)
-            estate.releases = takeEndHandlers(at: .release)[...]
+            estate.boundValues = boundValues.takeAll()[...]
         }
     }
 
