@@ -11,9 +11,10 @@ final class Server {
     init(_ address: Loop.SocketAddress) throws {
         listener = try Loop.Listener(address)
         listener.setHandler(isolation: .shared) { [unowned self] _, connection in
-            let client = Client(connection, of: self)
+            let client = Client(of: self)
             // It retains the client until it is closed.
             connection.setHandler(isolation: .shared, client.handle)
+            connection.idleLimit = .seconds(60)
             Loop.main.add(connection, in: .common)
             Loop.main.add(connection, in: "ending")
             connections.insert(connection)
@@ -42,17 +43,9 @@ final class Server {
 @MainActor
 final class Client {
     private unowned let server: Server
-    private let idle: Loop.Timer
     private var lines = Loop.LineSplitter(maximalLength: 1024)
 
-    init(_ connection: Loop.Connection, of server: Server) {
-        self.server = server
-        idle = Loop.Timer(restartableAfter: .seconds(60)) { firing in
-            // While the loop was busy, something may have come.
-            if connection.unreadByteCount > 0 { firing.timer.restart() } else { connection.end(within: .zero) }
-        }
-        Loop.main.add(idle, in: .common)
-    }
+    init(of server: Server) { self.server = server }
 
     func handle(_ connection: Loop.Connection, _ event: Loop.Connection.Event) {
         for line in lines.add(event) {
@@ -60,12 +53,9 @@ final class Client {
             if let text = line.text { server.sendToAll(text) } else { connection.end(within: .zero) }
         }
         switch event {
-        case .received: idle.restart()
         case .peerFinished: connection.end(within: .seconds(2))
-        case .closed:
-            idle.invalidate()
-            server.listener.isAccepting = true
-        case .connected, .drained: break
+        case .closed: server.listener.isAccepting = true
+        case .connected, .received, .drained: break
         }
     }
 }

@@ -21,7 +21,7 @@ extension Loop {
     ///
     /// - *Receiving:* the connection reads, 64 KiB at most in each pass, and calls the handler with the bytes. What
     ///   arrives while it has no handler, or is in no loop, waits in the kernel. So does what arrives while
-    ///   ``isReceiving`` is false, which slows a peer that is too fast.
+    ///   ``isReceiving`` is false, which slows a peer that is too fast. ``idleLimit`` closes one that is too slow.
     /// - *Sending:* ``send(_:)-([UInt8])`` sends at once what the kernel has room for. The rest waits in memory without
     ///   limit, until the loop has sent it: ``Event/drained``. ``pendingByteCount`` is for senders that are too fast.
     /// - *Half-close:* after ``Event/peerFinished`` the connection can still send, and after ``finishSending()`` it
@@ -75,6 +75,7 @@ extension Loop {
             /// - `ETIMEDOUT` after ``Loop/Connection/end(within:readingFirst:)`` or
             ///   ``Loop/Connection/finishSending(within:)``: the period is over. Whether bytes were dropped say
             ///   ``Loop/Connection/droppedByteCount`` and ``Loop/Connection/ignoredByteCount``.
+            /// - `ETIMEDOUT` of the call `idleLimit`: the peer was idle for ``Loop/Connection/idleLimit``.
             case closed(_ error: LoopError?)
         }
 
@@ -178,11 +179,11 @@ extension Loop {
             descriptor = state.descriptor!.number
             interest = Atomic(state.interest?.rawValue ?? Self.nothing)
             self.handler = handler
-            super.init(place, label)
+            super.init(place, label, isNotifiedOfModes: true)
             if handler == nil { waitForHandler() }
         }
 
-        deinit { ending?.timer?.retire() }
+        deinit { ending?.retireTimers() }
 
         /// Sets what the loop calls, from the next event on. Without a handler the connection receives nothing, and
         /// sends only what the kernel has room for at once. ``Loop/Item`` has the rules.
@@ -229,8 +230,6 @@ extension Loop {
 
         /// How many bytes have arrived and were not received: they wait in the kernel. From any thread. Zero once the
         /// connection is closed, and where the kernel does not count them.
-        ///
-        /// A timer against idle peers asks for it: while the loop was busy, the peer may have sent something.
         public var unreadByteCount: Int { stateLock.withLock { state.unreadCount } }
 
         /// How many bytes of the peer's no handler got because of the end: what ``end()`` drops, and what was unread
@@ -261,6 +260,11 @@ extension Loop {
         /// or nil in an optional; nil if it is closed.
         func expire() -> LoopError?? { stateLock.withLock { state.expire() } }
 
+        /// The same, if the peer is idle.
+        func expireIfIdle(for limit: Duration) -> ConnectionState.Idleness {
+            stateLock.withLock { state.expireIfIdle(for: limit) }
+        }
+
         /// Whether both sides have finished.
         var isFinished: Bool { stateLock.withLock { state.isFinished } }
 
@@ -268,8 +272,7 @@ extension Loop {
 
         /// Whether the connection receives; initially true. While it is false, bytes wait in the kernel, and their
         /// sender is slowed down by it. Neither the peer's end nor a failure is noticed then, unless bytes wait to be
-        /// sent. A timer that received bytes restart, against idle peers, fires then: restart it when this is set to
-        /// true. From any thread.
+        /// sent. From any thread.
         public var isReceiving: Bool {
             get { stateLock.withLock { state.isReceiving } }
             set { change { $0.isReceiving = newValue } }
@@ -287,7 +290,10 @@ extension Loop {
             let old = interest.load(ordering: .relaxed)
             if new != old { interest.store(new, ordering: .relaxed) }
             stateLock.unlock()
-            if new != old { watchesChanged(areWatched: old != Self.nothing) }
+            if new != old {
+                watchesChanged(areWatched: old != Self.nothing)
+                restartIdleTimer()
+            }
             return result
         }
 
@@ -320,8 +326,14 @@ extension Loop {
         /// Calls the handler with one event, and with the last one if that follows.
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let events = report.age == .fresh ? report.events : workBehind(report) else { return 0 }
-            itemLock.withLock { calls.begin(in: mode) }
+            let idleTimer = itemLock.withLock {
+                calls.begin(in: mode)
+                return ending?.idleTimer
+            }
             defer { itemLock.withLock { calls.end(in: mode, stays: isInWhileLocked(mode)) } }
+            // And after the handler, which may run the loop.
+            idleTimer?.restart()
+            defer { idleTimer?.restart() }
             var count = 0
             var (hasRead, hasReadAll) = (false, false)
             if !events.isDisjoint(with: [.write, .error, .hangUp]), let event = change({ $0.serveSending() }) {
@@ -406,8 +418,23 @@ extension Loop {
 
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
-        override func hasGotHandler() { beginBeingWatched() }
         override func loopHasEnded() { leaveSets() }
+
+        override func hasGotHandler() {
+            beginBeingWatched()
+            restartIdleTimer()
+        }
+
+        override func didJoin(_ mode: Mode, of loop: Loop) {
+            guard let timer = itemLock.withLock({ ending?.idleTimer }) else { return }
+            timer.restart()
+            takeAlong(timer, to: currentModes)
+        }
+
+        override func didLeave(_ mode: Mode, of loop: Loop) {
+            guard let timer = itemLock.withLock({ ending?.idleTimer }) else { return }
+            leaveBehind(timer, in: mode, of: loop)
+        }
 
         override func releaseHandlers() {
             let (handler, ending, number) = itemLock.withLock {

@@ -103,6 +103,11 @@ extension Loop.Connection {
         /// The loop whose clock counts the period.
         @exclusivity(unchecked) fileprivate var loop: ObjectIdentifier?
 
+        /// See ``Loop/Connection/idleLimit``.
+        @exclusivity(unchecked) var idleLimit: Duration?
+        /// Counts `idleLimit`. It follows the connection.
+        @exclusivity(unchecked) var idleTimer: Loop.Timer?
+
         /// In the sets that have the connection.
         @exclusivity(unchecked) fileprivate var stays: [ConnectionStay] = []
 
@@ -113,13 +118,18 @@ extension Loop.Connection {
 
         /// The connection is invalid, and its handler is released.
         func end() {
-            timer?.retire()
+            retireTimers()
             stays = []
+        }
+
+        func retireTimers() {
+            timer?.retire()
+            idleTimer?.retire()
         }
     }
 
     /// Called with the lock held.
-    private func makeEnding() -> Ending {
+    func makeEnding() -> Ending {
         itemLock.assertHeld()
         if let ending { return ending }
         let new = Ending()

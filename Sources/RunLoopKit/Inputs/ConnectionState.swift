@@ -184,6 +184,33 @@ struct ConnectionState {
         return .some(failure)
     }
 
+    /// What a connection is of which nothing has been transferred for a while.
+    enum Idleness {
+        /// The peer is idle, and the connection has failed for it.
+        case idle(LoopError?)
+        /// Something has come while the loop was busy.
+        case active
+        /// It waits for nothing of the peer's, until its interest changes.
+        case paused
+    }
+
+    /// Fails if the peer was idle.
+    mutating func expireIfIdle(for limit: Duration) -> Idleness {
+        guard let descriptor, let interest, !interest.isEmpty else { return .paused }
+        // Without an answer nobody knows.
+        guard System.openReadiness(of: descriptor.number, for: interest)?.isEmpty == true else { return .active }
+        let missing =
+            if isConnecting {
+                "it was not connected for \(limit)"
+            } else if !queue.isEmpty {
+                "the peer has taken nothing for \(limit), and \(queue.count) bytes were dropped"
+            } else {
+                "the peer has sent nothing for \(limit)"
+            }
+        fail(LoopError(call: "idleLimit", code: System.timedOut, advice: missing))
+        return .idle(failure)
+    }
+
     private mutating func fail(_ error: LoopError) {
         failure = failure ?? error
         droppedCount += queue.count

@@ -205,6 +205,34 @@
                 play.require(events.bytes == 1 && events.closed == 1, "\(events.bytes) bytes, \(events.closed) ends.")
             }
         },
+        Program("a connection: a limit for an idle peer against bytes and another limit", bound: 2) { play in
+            play.keepsDescriptors()
+            play.thread {
+                let ends = ConnectionEnds()
+                let loop = Loop.current
+                let events = ConnectionEvents(play, play.capture())
+                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                connection.idleLimit = .seconds(100)
+                loop.add(connection, in: .default)
+                let threads = [
+                    start { ends.write() },
+                    start {
+                        loop.remove(connection)
+                        loop.add(connection, in: .default)
+                    },
+                    start { connection.idleLimit = .seconds(10) },
+                ]
+                let begin = loop.now
+                var result: Loop.RunResult
+                // Without the connection a run has nothing to wait for.
+                repeat { result = loop.run(mode: .default, for: .seconds(1000)) } while connection.isValid
+                for thread in threads { System.join(thread) }
+                let time = begin.duration(to: loop.now)
+                play.require(time < .seconds(12), "It is \(result) after \(time).")
+                play.require(events.bytes == 1 && events.closed == 1, "\(events.bytes) bytes, \(events.closed) ends.")
+                _ = clinux_close(ends.peers)
+            }
+        },
         Program("a connection: a handler is set against a hang-up") { play in
             play.keepsDescriptors()
             play.thread {

@@ -148,7 +148,10 @@ final class LawItem: @unchecked Sendable {
             let ends = Ends.sockets()
             self.ends = ends
             ends.isReaderClosed = true
-            return try! Loop.Connection(owning: ends.reader, handler: isLate ? nil : connectionHandler())
+            let connection = try! Loop.Connection(owning: ends.reader, handler: isLate ? nil : connectionHandler())
+            // It is never over, but its timer goes where the connection goes.
+            if bit(0) { connection.idleLimit = .seconds(Int64.max) }
+            return connection
         case .timer, .continuousTimer, .wallClockTimer:
             let timeBase: Loop.TimeBase = kind.timeBase!
             let delay = delay

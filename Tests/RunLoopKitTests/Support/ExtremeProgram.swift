@@ -281,6 +281,7 @@ final class ExtremeProgram {
         if isHeads { loop.add(connection) }
         connection.send([1])
         for _ in 0...dice(3) {
+            if isHeads { connection.idleLimit = duration }
             if isHeads { connection.end(within: duration) } else { connection.finishSending(within: duration) }
         }
         others += [connection, ends] as [Any]

@@ -76,7 +76,7 @@ import Testing
     func declarations() throws {
         let known = [
             "Activities": 1, "AsyncLimiter": 3, "Backoff": 1, "ChildProcessEnd": 3, "ConnectionEnd": 2,
-            "ConnectionSet": 2,
+            "ConnectionIdleness": 1, "ConnectionSet": 2,
             "Debounce": 4, "DeprecatedHosting": 1, "DurationHistogram": 2, "Instant": 7,
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
             "LoopAndClock": 1, "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
