@@ -544,9 +544,16 @@ static inline void clinux_free(char *text) { free(text); }
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *ignored) __attribute__((weak));
 
-// -1 when there is no main queue.
+// -1 when there is no main queue. libdispatch makes the descriptor in the first call: it must not get the number of a
+// standard stream that is closed, or the program would write its output there.
 static inline int clinux_main_queue_descriptor(void) {
-    return _dispatch_get_main_queue_handle_4CF ? _dispatch_get_main_queue_handle_4CF() : -1;
+    if (!_dispatch_get_main_queue_handle_4CF) return -1;
+    int fillers[3], count = 0, filler;
+    while ((filler = eventfd(0, EFD_CLOEXEC)) >= 0 && filler <= 2) fillers[count++] = filler;
+    if (filler > 2) close(filler);
+    int queue = _dispatch_get_main_queue_handle_4CF();
+    while (count > 0) close(fillers[--count]);
+    return queue;
 }
 
 static inline void clinux_drain_main_queue(void) {

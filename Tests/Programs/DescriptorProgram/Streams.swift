@@ -46,6 +46,10 @@ func useInputsWithoutStreams() throws {
         loop.run(mode: "m", for: .zero)
     }
     requireClosedStreams()
+    // Dispatch makes the main queue's eventfd.
+    Loop.main.perform {}
+    Loop.main.run(mode: .default, for: .zero)
+    requireClosedStreams()
     let port = try Loop.PortSource { _ in }
     let signal = try Loop.SignalSource(SIGUSR1) { _, _ in }
     let folder = try Loop.FolderSource("/proc/self/fdinfo", options: .subfolders) { _, _ in }
