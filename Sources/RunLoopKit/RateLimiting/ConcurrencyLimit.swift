@@ -18,9 +18,8 @@
 /// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``. For both, wait for the quota inside the
 ///   body: tasks that have their tokens would gather in front of the limit. A server sees some calls late, and the next
 ///   ones in time, so leave a margin.
-/// - *With a quota for each key,* tasks that wait for one key would hold the places of the others: inside the body call
-///   ``KeyedQuota/take(_:for:)``. A task that is refused leaves the body, sleeps for ``Quota/Answer/retryAfter``, and
-///   calls again.
+/// - *With a quota for each key,* tasks that wait for one key would hold the places of the others: call
+///   ``KeyedQuota/run(_:for:limitedBy:on:_:)``.
 ///
 /// It needs no loop. JavaScript: `p-limit`. Go: `errgroup.SetLimit`.
 public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendable {
@@ -48,12 +47,25 @@ public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendabl
     public nonisolated(nonsending) func run<Value>(
         _ body: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
-        try Task.checkCancellation()
-        if let waiter = takePlaceOrWait() {
-            try await waiter.answer.value { [self] in withdraw(waiter) }
-        }
+        try await enter()
         defer { leave() }
         return try await body()
+    }
+
+    /// Waits for a place. `leave()` follows.
+    nonisolated(nonsending) func enter() async throws {
+        try Task.checkCancellation()
+        guard let waiter = takePlaceOrWait() else { return }
+        try await waiter.answer.value { [self] in withdraw(waiter) }
+    }
+
+    /// Takes a place if one is free.
+    func enterIfFree() -> Bool {
+        lock.withLock {
+            guard taken < count else { return false }
+            taken += 1
+            return true
+        }
     }
 
     /// How many tasks are in the body now. From any thread.
@@ -88,7 +100,7 @@ public final class ConcurrencyLimit: CustomStringConvertible, @unchecked Sendabl
     }
 
     /// Gives the place to the first task in the line.
-    private func leave() {
+    func leave() {
         let next = lock.withLock {
             let next = line.takeFirst()
             if next == nil { taken -= 1 }

@@ -145,7 +145,7 @@ extension KeyedQuota {
 // MARK: Waiting
 
 /// Tokens for which tasks wait: a quota's, or those of a key.
-private protocol AwaitedTokens: Sendable {
+protocol AwaitedTokens: Sendable {
     var rules: QuotaRules { get }
     var clock: LoopTime { get }
 
@@ -154,14 +154,14 @@ private protocol AwaitedTokens: Sendable {
 }
 
 extension Quota: AwaitedTokens {
-    fileprivate func change<Result>(
+    func change<Result>(
         _ body: (inout QuotaTokens, inout QuotaLine?, _ now: Int64) -> Result
     ) -> Result {
         lock.withLock { body(&tokens, &line, clock.nanoseconds) }
     }
 }
 
-private struct QuotaOfKey<Key: Hashable & Sendable>: AwaitedTokens {
+struct QuotaOfKey<Key: Hashable & Sendable>: AwaitedTokens {
     let quota: KeyedQuota<Key>
     let key: Key
 
@@ -180,12 +180,16 @@ extension AwaitedTokens {
     }
 
     fileprivate nonisolated(nonsending) func waitInLine(_ cost: Int, on loop: Loop) async throws {
-        require(
-            clock.isSame(as: loop.clock),
-            "A task waits for a quota on a loop of another clock: both count in real time, or on one VirtualClock")
+        requireSameClock(as: loop)
         try await wait(cost) { _, time in
             try await LoopClock(loop).sleep(until: Loop.Instant(nanoseconds: time))
         }
+    }
+
+    func requireSameClock(as loop: Loop) {
+        require(
+            clock.isSame(as: loop.clock),
+            "A task waits for a quota on a loop of another clock: both count in real time, or on one VirtualClock")
     }
 
     /// - Parameter sleep: Gets how long to sleep, and until when on the quota's clock.
@@ -209,21 +213,31 @@ extension AwaitedTokens {
     private func takeOrLineUp(_ cost: Int) -> QuotaWaiter? {
         let (waiter, turns): (QuotaWaiter?, Turns) = change { tokens, line, now in
             if line == nil, rules.take(cost, from: &tokens, at: now) { return (nil, Turns()) }
-            let waiter = QuotaWaiter(cost)
-            if let line {
-                line.append(waiter)
-                return (waiter, Turns())
-            }
-            line = QuotaLine()
-            line!.append(waiter)
-            return (waiter, serveFirst(&tokens, &line, at: now))
+            return lineUp(cost, &tokens, &line, at: now)
         }
         turns.announce()
         return waiter
     }
 
+    /// Enters the line, even if the tokens are there.
+    func lineUp(_ cost: Int) -> QuotaWaiter {
+        let (waiter, turns) = change { lineUp(cost, &$0, &$1, at: $2) }
+        turns.announce()
+        return waiter
+    }
+
+    private func lineUp(
+        _ cost: Int, _ tokens: inout QuotaTokens, _ line: inout QuotaLine?, at now: Int64
+    ) -> (QuotaWaiter, Turns) {
+        let waiter = QuotaWaiter(cost)
+        let isFirst = line == nil
+        line = line ?? QuotaLine()
+        line!.append(waiter)
+        return (waiter, isFirst ? serveFirst(&tokens, &line, at: now) : Turns())
+    }
+
     /// What the task gives back goes to those behind it: no call of `take` finds it before they are served.
-    private func endTurn(givingBack cost: Int = 0, ofTime time: Int64 = 0) {
+    func endTurn(givingBack cost: Int = 0, ofTime time: Int64 = 0) {
         let turns = change { tokens, line, now in
             if tokens.wereChargedWithTurn { rules.giveBack(cost, ofTime: time, to: &tokens, at: now) }
             return serveFirst(&tokens, &line, at: now)
@@ -248,7 +262,7 @@ extension AwaitedTokens {
         return turns
     }
 
-    private func withdraw(_ waiter: QuotaWaiter) {
+    func withdraw(_ waiter: QuotaWaiter) {
         // A task that has its turn already goes on to its sleep, which throws since the task is cancelled.
         guard change({ _, line, _ in line?.withdraw(waiter) ?? false }) else { return }
         waiter.turn.fulfil(.failure(CancellationError()))
