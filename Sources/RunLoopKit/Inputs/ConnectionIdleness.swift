@@ -8,13 +8,14 @@ extension Loop.Connection {
     /// ```
     ///
     /// - *Idle* means: the peer has sent nothing, and of the bytes that wait for it the kernel has taken none. A
-    ///   connection that is not made in this time is closed, too, and one that waits for the peer's end after ``end()``.
+    ///   connection that is not made in this time is closed, too; so is one that waits for the peer's end after
+    ///   ``end()``.
     /// - *Not idle* is a peer whose bytes wait in the kernel, since the loop was busy.
     /// - *The time stands still* while the connection waits for nothing of the peer's: it has no handler; or nothing is
     ///   left to send, and ``isReceiving`` is false, the peer has finished, or a pipe is only written to.
     /// - *The time begins anew* when the connection joins a loop or a mode, when its handler returns, and when this is
-    ///   set, even to the same value. A program whose answer takes longer sets it to nil meanwhile. What is sent at once
-    ///   does not count, or a client that only listens would never be idle.
+    ///   set, even to the same value. A program whose answer takes longer sets it to nil meanwhile. What is sent at
+    ///   once does not count, or a client that only listens would never be idle.
     /// - *Zero or less* counts as zero: it is idle as soon as nothing is ready. Beyond ``Loop/Instant/distantFuture``:
     ///   never.
     ///
