@@ -83,6 +83,25 @@ import Testing
         }
     }
 
+    @Test("A spin before a sleep leaves the time that a precise timer's call takes to get there")
+    func spinBeforeSleep() throws {
+        try onThreadOfItsOwn {
+            let loop = Loop.current
+            let due = loop.now.nanoseconds + 1_000_000_000_000
+            let timer = Loop.Timer(at: Loop.Instant(nanoseconds: due)) { _ in }
+            loop.add(timer, in: .default)
+            let observer = Loop.Observer(.beforeWaiting) { _, _ in
+                func end() -> Int64 { loop.lock.withLock { loop.endOfSleep(in: loop.innermostRun!) } }
+                #expect(end() == due)
+                timer.isPrecise = true
+                #expect(end() == due - HeadStart.ofPass)
+                loop.stop()
+            }
+            loop.add(observer, in: .default)
+            #expect(loop.run(mode: .default, for: .seconds(2_000)) == .stopped)
+        }
+    }
+
     @Test("A post ends the spin")
     func postDuringSpin() throws {
         let thread = try LoopThread()

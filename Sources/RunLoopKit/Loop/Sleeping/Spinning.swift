@@ -45,10 +45,12 @@ extension Loop {
         if end == spinEnd { own.spinHistory.spinFailed() }
     }
 
-    /// When a sleep would end by itself, on the loop's own clock.
-    private func endOfSleep(in run: Run) -> Int64 {
+    /// When a sleep would end by itself, on the loop's own clock: early enough for a precise timer.
+    func endOfSleep(in run: Run) -> Int64 {
         lock.assertHeld()
-        return min(nextSleep(in: run).deadline, earliestWakeUp(in: run.mode))
+        let end = min(nextSleep(in: run).deadline, earliestWakeUp(in: run.mode))
+        guard let precise = run.mode.timers.others?.precise.earliestDeadline else { return end }
+        return min(end, precise - HeadStart.ofPass)
     }
 }
 
