@@ -23,7 +23,8 @@ extension Loop {
     ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
     /// - *Success:* an exit with 0 is final, unless `restarts` is ``Restart/always``.
     /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
-    ///   started, are the last.
+    ///   started, are the last. With a `quickEndPeriod` too, so many ends in any such period are the last, however long
+    ///   each child has run.
     /// - *Others in a child's group,* such as what a shell has started, are ended when it has ended by itself, before
     ///   ``Event/ended(_:restartsAfter:)`` is reported, and before another child starts: see `othersGrace`.
     /// - *A restart on purpose:* ``restart(within:)``.
@@ -35,7 +36,8 @@ extension Loop {
     /// The loop retains the object from ``start(_:)`` until it is over, with one timer or one child at a time, which
     /// keep runs going.
     ///
-    /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst`; Erlang: `supervisor`; runit: `runsv`.
+    /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst` and `StartLimitIntervalSec`; Erlang: `supervisor`
+    /// with its `intensity` and `period`; runit: `runsv`.
     public final class SupervisedChild: CustomStringConvertible, @unchecked Sendable {
         /// When a child that has ended is started again.
         public enum Restart: Hashable, Sendable {
@@ -79,7 +81,7 @@ extension Loop {
         public enum Reason: Hashable, Sendable, CustomStringConvertible {
             /// The child has exited with 0, which is final.
             case succeeded
-            /// Too many ends in a row were quick.
+            /// There were too many ends: as many in a row as `quickEndLimit` says, or in a `quickEndPeriod`.
             case gaveUp
             /// ``SupervisedChild/end(within:)`` was called; or the loop takes no other child, since it is stopped; or
             /// the program has taken the child away: it has invalidated it, given it another handler, or added it to
@@ -90,7 +92,7 @@ extension Loop {
             public var description: String {
                 switch self {
                 case .succeeded: "exited with 0, which is final"
-                case .gaveUp: "too many quick ends in a row"
+                case .gaveUp: "gave up after too many ends"
                 case .ended: "ended by the program"
                 }
             }
@@ -112,7 +114,6 @@ extension Loop {
         private let mode: Mode
         private let restarts: Restart
         private let settlingTime: Duration
-        private let quickEndLimit: Int
         private let othersGrace: Duration?
         private let place: Place
         private let makeChild: @Sendable () throws -> ChildProcess
@@ -121,7 +122,7 @@ extension Loop {
         // Guarded by `lock`, and exclusivity is unchecked for that.
         @exclusivity(unchecked) private var state = State.idle
         @exclusivity(unchecked) private var backoff: Backoff
-        @exclusivity(unchecked) private var quickEnds = 0
+        @exclusivity(unchecked) private var limit: SupervisedChildLimit
         @exclusivity(unchecked) private var startTime = Instant(nanoseconds: 0)
         /// Nil before `start`, and when it is over.
         @exclusivity(unchecked) private var handler: Handler?
@@ -144,9 +145,13 @@ extension Loop {
         ///   - restarts: When a child that has ended is started again.
         ///   - settlingTime: How long a child must have run to count as settled, on the loop's clock. Nil, the default:
         ///     as long as the longest pause.
-        ///   - quickEndLimit: How many ends in a row may come before a child has settled; the last of them is final.
-        ///     Less than 1 counts as 1. Nil for any number. With a `settlingTime` of `.seconds(Int64.max)` it limits
-        ///     the starts.
+        ///   - quickEndLimit: How many ends in a row may come before a child has settled; the last of them is final. A
+        ///     failed start counts as an end. Less than 1 counts as 1. Nil for any number. With a `settlingTime` of
+        ///     `.seconds(Int64.max)` it limits the starts.
+        ///   - quickEndPeriod: A period on the loop's clock, wherever it begins, in which `quickEndLimit` ends are too
+        ///     many, however long each child has run: 5 in 60 seconds. A restart on purpose does not count, and takes
+        ///     back no earlier end. An end that is exactly a period old counts. Zero or less: only ends at the same
+        ///     moment are together. `.seconds(Int64.max)`: all are. Nil, the default: only quick ends in a row count.
         ///   - othersGrace: How long others in a child's group may live on when it has ended by itself: SIGTERM is sent
         ///     at once, and SIGKILL then, as by ``ChildProcess/endOthers(within:)``, which a child may have called with
         ///     another period. Nil to leave them alone.
@@ -158,13 +163,13 @@ extension Loop {
         public init(
             on loop: Loop = .current, in mode: Mode = .common, backoff: Backoff = Backoff(),
             restarts: Restart = .onFailure, settlingTime: Duration? = nil, quickEndLimit: Int? = nil,
-            othersGrace: Duration? = .seconds(5), label: String? = nil, file: StaticString = #fileID,
-            line: UInt = #line,
+            quickEndPeriod: Duration? = nil, othersGrace: Duration? = .seconds(5), label: String? = nil,
+            file: StaticString = #fileID, line: UInt = #line,
             start: @escaping @Sendable () throws -> ChildProcess
         ) {
             (self.loop, self.mode, self.backoff, self.restarts) = (loop, mode, backoff, restarts)
             self.settlingTime = settlingTime ?? backoff.maximum
-            self.quickEndLimit = quickEndLimit.map { max(1, $0) } ?? .max
+            limit = SupervisedChildLimit(quickEndLimit, in: quickEndPeriod)
             self.othersGrace = othersGrace
             self.place = Place(label, file, line)
             makeChild = start
@@ -394,16 +399,14 @@ extension Loop {
             // One that was asked for while the closure made no child has failed: the pause holds.
             if exit == nil { restartGrace = nil }
             let isRestart = restartGrace != nil
-            if exit != nil, isRestart || startTime.duration(to: now) >= settlingTime {
-                quickEnds = 0
-                backoff.reset()
-            } else {
-                quickEnds += 1
-            }
+            let hasSettled = exit != nil && startTime.duration(to: now) >= settlingTime
+            if isRestart || hasSettled { backoff.reset() }
+            if isRestart { limit.noteRestart() }
+            let isTooMany = !isRestart && limit.noteEnd(at: now, hasSettled: hasSettled)
             if grace != nil { return (nil, .ended) }
             if isRestart { return (.zero, nil) }
             if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
-            if quickEnds >= quickEndLimit { return (nil, .gaveUp) }
+            if isTooMany { return (nil, .gaveUp) }
             return (backoff.next(), nil)
         }
 

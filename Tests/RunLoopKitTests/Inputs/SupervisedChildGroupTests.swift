@@ -86,7 +86,7 @@ import Testing
         #expect(
             log.entries == [
                 "0: started", "\(wait): exited with 3", "\(wait + 1): started", "\(2 * wait + 1): exited with 3",
-                "\(2 * wait + 1): over: too many quick ends in a row",
+                "\(2 * wait + 1): over: gave up after too many ends",
             ])
         if grace == nil { shell.input.closeWriter() }
         shell.output.hangUp()
@@ -111,7 +111,7 @@ import Testing
         #expect(
             log.entries == [
                 "exited with 3, restarts after 1.0 seconds", "exited with 3, restarts after 2.0 seconds",
-                "exited with 3, is not restarted", "over: too many quick ends in a row",
+                "exited with 3, is not restarted", "over: gave up after too many ends",
             ])
     }
 

@@ -62,7 +62,7 @@ import Testing
         let supervised = Supervised(
             on: loop, backoff: .init(factor: 1), restarts: .always, quickEndLimit: limit, start: Self.exiting(0))
         let found = events(loop, supervised)
-        #expect(found.count == 2 * max(1, limit) + 1 && found.last!.hasSuffix("over: too many quick ends in a row"))
+        #expect(found.count == 2 * max(1, limit) + 1 && found.last!.hasSuffix("over: gave up after too many ends"))
     }
 
     @Test("A program that cannot be started is tried again, and counts as a quick end")
@@ -74,7 +74,7 @@ import Testing
             events(loop, supervised) == [
                 "0.0 seconds: not started: \(error), restarts after 0.1 seconds",
                 "0.1 seconds: not started: \(error), is not restarted",
-                "0.1 seconds: over: too many quick ends in a row",
+                "0.1 seconds: over: gave up after too many ends",
             ])
     }
 
@@ -177,7 +177,7 @@ import Testing
                 "0.0 seconds: not started: Refusal(), restarts after 0.1 seconds",
                 "0.1 seconds: not started: Refusal(), restarts after 0.2 seconds",
                 "0.3 seconds: not started: Refusal(), is not restarted",
-                "0.3 seconds: over: too many quick ends in a row",
+                "0.3 seconds: over: gave up after too many ends",
             ])
         itself.value = nil
     }
@@ -210,7 +210,7 @@ import Testing
                     state == "running"
                         ? "10: exited with 1, is not restarted" : "0: exited with 1, is not restarted",
                     state == "running"
-                        ? "10: over: too many quick ends in a row" : "0: over: too many quick ends in a row",
+                        ? "10: over: gave up after too many ends" : "0: over: gave up after too many ends",
                 ])
         #expect(!supervised.restart(within: .zero))
     }
