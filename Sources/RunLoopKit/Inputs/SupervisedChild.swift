@@ -53,6 +53,7 @@ extension Loop {
             case started(_ child: ChildProcess)
 
             /// The child has ended. Another one is started after a pause; nil if none is, and ``over(_:)`` follows.
+            /// ``SupervisedChild/lastEndWasAskedFor`` tells a restart on purpose from a crash.
             case ended(_ exit: ChildProcess.Exit, restartsAfter: Duration?)
 
             /// The closure has thrown: a ``LoopError`` as a rule. It is called again after a pause; nil if it is not,
@@ -124,6 +125,7 @@ extension Loop {
         @exclusivity(unchecked) private var backoff: Backoff
         @exclusivity(unchecked) private var limit: SupervisedChildLimit
         @exclusivity(unchecked) private var startTime = Instant(nanoseconds: 0)
+        @exclusivity(unchecked) private var isLastEndAskedFor = false
         /// Nil before `start`, and when it is over.
         @exclusivity(unchecked) private var handler: Handler?
         /// The grace period, once the end was asked for.
@@ -277,6 +279,16 @@ extension Loop {
         /// The child that runs, if one does.
         public var child: ChildProcess? { lock.withLock { state == .ending ? nil : currentChild } }
 
+        /// Whether the latest child to end was asked to, by ``restart(within:)`` or ``end(within:)``, before its end
+        /// was reported. False before the first end. From any thread.
+        ///
+        /// A handler tells by it a restart on purpose from a crash:
+        /// `case .ended(let exit, _) where !supervised.lastEndWasAskedFor: print("it crashed: \(exit)")`. It stays the
+        /// same until another child has ended, whatever other threads ask for meanwhile.
+        ///
+        /// What the child itself is asked does not count: see ``Loop/ChildProcess/isOverTimeLimit``.
+        public var lastEndWasAskedFor: Bool { lock.withLock { isLastEndAskedFor } }
+
         /// What it does now.
         public var description: String {
             let (state, child, isEnding) = lock.withLock { (self.state, currentChild, grace != nil) }
@@ -399,6 +411,7 @@ extension Loop {
             // One that was asked for while the closure made no child has failed: the pause holds.
             if exit == nil { restartGrace = nil }
             let isRestart = restartGrace != nil
+            if exit != nil { isLastEndAskedFor = isRestart || grace != nil }
             let hasSettled = exit != nil && startTime.duration(to: now) >= settlingTime
             if isRestart || hasSettled { backoff.reset() }
             if isRestart { limit.noteRestart() }
