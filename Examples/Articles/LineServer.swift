@@ -54,7 +54,10 @@ final class Client {
         }
         switch event {
         case .peerFinished: connection.end(within: .seconds(2))
-        case .closed: server.listener.isAccepting = true
+        case .closed(let error):
+            // The ends above are no failures.
+            if let error, !error.isOwnLimit { print("a client failed: \(error)") }
+            server.listener.isAccepting = true
         case .connected, .received, .drained: break
         }
     }

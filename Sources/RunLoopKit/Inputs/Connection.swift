@@ -76,6 +76,9 @@ extension Loop {
             ///   ``Loop/Connection/finishSending(within:)``: the period is over. Whether bytes were dropped say
             ///   ``Loop/Connection/droppedByteCount`` and ``Loop/Connection/ignoredByteCount``.
             /// - `ETIMEDOUT` of the call `idleLimit`: the peer was idle for ``Loop/Connection/idleLimit``.
+            ///
+            /// The last two are no failures: the program has asked for them. Their ``LoopError/isOwnLimit`` is true, and
+            /// that of the others is false.
             case closed(_ error: LoopError?)
         }
 

@@ -1,6 +1,6 @@
 extension Loop.Connection {
     /// How long the peer may be idle; initially nil, for ever. Then the connection is closed: ``Event/closed(_:)``
-    /// reports `ETIMEDOUT`, and `idleLimit` as the call that failed. From any thread.
+    /// reports `ETIMEDOUT`, with ``LoopError/isOwnLimit``, and `idleLimit` as the call. From any thread.
     ///
     /// ```swift
     /// connection.idleLimit = .seconds(60)

@@ -180,7 +180,7 @@ struct ConnectionState {
             }
         if ignoredCount > 0 { missing += ", and \(ignoredCount) of the peer's were not read" }
         let call = isEnding || readsBeforeEnd ? "end(within:)" : "finishSending(within:)"
-        fail(LoopError(call: call, code: System.timedOut, advice: missing))
+        fail(LoopError(ownLimit: call, missing: missing))
         return .some(failure)
     }
 
@@ -207,7 +207,7 @@ struct ConnectionState {
             } else {
                 "the peer has sent nothing for \(limit)"
             }
-        fail(LoopError(call: "idleLimit", code: System.timedOut, advice: missing))
+        fail(LoopError(ownLimit: "idleLimit", missing: missing))
         return .idle(failure)
     }
 

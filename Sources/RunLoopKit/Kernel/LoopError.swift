@@ -22,6 +22,14 @@ public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The error number, such as `EMFILE`; see `errno(3)`.
     public let errno: Int32
 
+    /// Whether a limit that the program has set was reached, and no call has failed: the period of
+    /// ``Loop/Connection/end(within:readingFirst:)`` or ``Loop/Connection/finishSending(within:)``, or
+    /// ``Loop/Connection/idleLimit``. False for an error that the program has made.
+    ///
+    /// A log tells by it what the program has asked for from a failure of the network, which may have the same
+    /// ``errno``. Two errors that differ only in it are equal.
+    public let isOwnLimit: Bool
+
     /// What to do about it, where the error's text does not say that.
     public let advice: String?
 
@@ -43,8 +51,24 @@ public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     init(call: String, code: Int32 = System.lastError, advice: String? = nil) {
-        self.call = call
-        self.errno = code
-        self.advice = advice
+        self.init(call, code, isOwnLimit: false, advice)
+    }
+
+    /// Makes the error of a limit of time that the program has set.
+    ///
+    /// - Parameters:
+    ///   - limit: The function or the property that has set it.
+    ///   - missing: What was not over by then.
+    init(ownLimit limit: String, missing: String) {
+        self.init(limit, System.timedOut, isOwnLimit: true, missing)
+    }
+
+    private init(_ call: String, _ errno: Int32, isOwnLimit: Bool, _ advice: String?) {
+        (self.call, self.errno, self.isOwnLimit, self.advice) = (call, errno, isOwnLimit, advice)
+    }
+
+    /// Whether the call, the error number and the advice are equal.
+    public static func == (left: LoopError, right: LoopError) -> Bool {
+        left.call == right.call && left.errno == right.errno && left.advice == right.advice
     }
 }

@@ -85,6 +85,7 @@ import Testing
         #expect(scene.run() == .finished)
         let expected = "idleLimit: Connection timed out (ETIMEDOUT); \(Self.idleFor3)"
         #expect(errors.entries.map { "\($0)" } == [expected] && errors.entries.map(\.errno) == [ETIMEDOUT])
+        #expect(errors.entries.map(\.isOwnLimit) == [true])
     }
 
     @Test("What has come while the loop was busy counts, and so does the peer's end", arguments: [true, false])
