@@ -544,15 +544,30 @@ static inline void clinux_free(char *text) { free(text); }
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *ignored) __attribute__((weak));
 
-// -1 when there is no main queue. libdispatch makes the descriptor in the first call: it must not get the number of a
-// standard stream that is closed, or the program would write its output there.
+// Stand-ins for standard streams that are closed. In the first call that concerns the main queue libdispatch makes the
+// eventfd, which must not get the number of a stream: the program would write its output there.
+struct clinux_streams {
+    int fillers[3], count;
+};
+
+static inline struct clinux_streams clinux_fill_streams(void) {
+    struct clinux_streams streams = {.count = 0};
+    int filler;
+    while ((filler = eventfd(0, EFD_CLOEXEC)) >= 0 && filler <= 2) streams.fillers[streams.count++] = filler;
+    if (filler > 2) close(filler);
+    return streams;
+}
+
+static inline void clinux_close_streams(struct clinux_streams streams) {
+    while (streams.count > 0) close(streams.fillers[--streams.count]);
+}
+
+// -1 when there is no main queue.
 static inline int clinux_main_queue_descriptor(void) {
     if (!_dispatch_get_main_queue_handle_4CF) return -1;
-    int fillers[3], count = 0, filler;
-    while ((filler = eventfd(0, EFD_CLOEXEC)) >= 0 && filler <= 2) fillers[count++] = filler;
-    if (filler > 2) close(filler);
+    struct clinux_streams streams = clinux_fill_streams();
     int queue = _dispatch_get_main_queue_handle_4CF();
-    while (count > 0) close(fillers[--count]);
+    clinux_close_streams(streams);
     return queue;
 }
 
@@ -567,7 +582,10 @@ extern void clinux_dispatch_async(void *queue, void *context, void (*work)(void 
 
 // Does nothing when there is no main queue.
 static inline void clinux_post_to_main_queue(void (*work)(void *)) {
-    if (clinux_dispatch_async) clinux_dispatch_async(&clinux_dispatch_main_queue, 0, work);
+    if (!clinux_dispatch_async) return;
+    struct clinux_streams streams = clinux_fill_streams();
+    clinux_dispatch_async(&clinux_dispatch_main_queue, 0, work);
+    clinux_close_streams(streams);
 }
 
 // Macros that Swift does not import.

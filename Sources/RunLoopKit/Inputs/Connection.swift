@@ -77,8 +77,8 @@ extension Loop {
             ///   ``Loop/Connection/droppedByteCount`` and ``Loop/Connection/ignoredByteCount``.
             /// - `ETIMEDOUT` of the call `idleLimit`: the peer was idle for ``Loop/Connection/idleLimit``.
             ///
-            /// The last two are no failures: the program has asked for them. Their ``LoopError/isOwnLimit`` is true, and
-            /// that of the others is false.
+            /// The last two are no failures: the program has asked for them. Their ``LoopError/isOwnLimit`` is true,
+            /// and that of the others is false.
             case closed(_ error: LoopError?)
         }
 
@@ -329,14 +329,9 @@ extension Loop {
         /// Calls the handler with one event, and with the last one if that follows.
         func perform(_ report: Report, in mode: ModeState) -> Int {
             guard let events = report.age == .fresh ? report.events : workBehind(report) else { return 0 }
-            let idleTimer = itemLock.withLock {
-                calls.begin(in: mode)
-                return ending?.idleTimer
-            }
-            defer { itemLock.withLock { calls.end(in: mode, stays: isInWhileLocked(mode)) } }
-            // And after the handler, which may run the loop.
-            idleTimer?.restart()
-            defer { idleTimer?.restart() }
+            changeCalls { $0.begin(in: mode) }
+            // The handler may run the loop, or set another limit.
+            defer { changeCalls { $0.end(in: mode, stays: isInWhileLocked(mode)) } }
             var count = 0
             var (hasRead, hasReadAll) = (false, false)
             if !events.isDisjoint(with: [.write, .error, .hangUp]), let event = change({ $0.serveSending() }) {
@@ -348,6 +343,15 @@ extension Loop {
             let error = change { $0.settle(hasRead: hasRead, hasReadAll: hasReadAll) }
             if let error, isIn(mode) { count |= close(error) }
             return count
+        }
+
+        /// Notes that a call begins or ends. The peer's time begins anew.
+        private func changeCalls(_ body: (inout ReadingCalls) -> Void) {
+            let idleTimer = itemLock.withLock {
+                body(&calls)
+                return ending?.idleTimer
+            }
+            idleTimer?.restart()
         }
 
         /// Reads once, and returns what there is to report.

@@ -1,10 +1,10 @@
 extension Loop.Connection {
     /// Ends the connection in order, as ``end()`` does, but after a period at the latest. From any thread.
     ///
-    /// If it is not over by then, it is closed: ``Event/closed(_:)`` reports `ETIMEDOUT`, with ``LoopError/isOwnLimit``,
-    /// and its error's text says how many bytes were dropped, or that only the peer's end is missing. What the kernel
-    /// has taken over it still sends, unless the peer has sent something that was not read: then TCP resets the
-    /// connection.
+    /// If it is not over by then, it is closed: ``Event/closed(_:)`` reports `ETIMEDOUT`, and its error's text says how
+    /// many bytes were dropped, or that only the peer's end is missing. ``LoopError/isOwnLimit`` tells it from a
+    /// failure. What the kernel has taken over it still sends, unless the peer has sent something that was not read:
+    /// then TCP resets the connection.
     ///
     /// - *The period* is counted by a timer on the clock of the connection's loop, in the modes that the connection is
     ///   in at this call. Zero, or less: the loop closes it when it comes around, and until then it is valid.

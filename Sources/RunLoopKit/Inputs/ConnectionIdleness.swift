@@ -7,20 +7,21 @@ extension Loop.Connection {
     /// loop.add(connection, in: .common)
     /// ```
     ///
-    /// - *Idle* means: the peer has sent nothing, and of the bytes that wait for it the kernel has taken none. A
-    ///   connection that is not made in this time is closed, too; so is one that waits for the peer's end after
-    ///   ``end()``.
-    /// - *Not idle* is a peer whose bytes wait in the kernel, since the loop was busy.
+    /// - *Idle* is a peer that sends nothing, while the connection receives; and that takes nothing, while bytes wait
+    ///   for it. A connection that is not made in this time is closed, too; so is one that waits for the peer's end
+    ///   after ``end()``.
+    /// - *Not idle* is a peer that has sent something which was not read yet, since the loop was busy.
     /// - *The time stands still* while the connection waits for nothing of the peer's: it has no handler; or nothing is
     ///   left to send, and ``isReceiving`` is false, the peer has finished, or a pipe is only written to.
-    /// - *The time begins anew* when the connection joins a loop or a mode, when its handler returns, and when this is
-    ///   set, even to the same value. A program whose answer takes longer sets it to nil meanwhile. What is sent at
-    ///   once does not count, or a client that only listens would never be idle.
+    /// - *It begins anew* after a standstill; when bytes begin to wait, or all are sent; when the connection joins a
+    ///   loop or a mode, or its handler returns; and when this is set, even to the same value. A program whose answer
+    ///   takes longer sets it to nil meanwhile. What is sent at once does not count, or a client that only listens
+    ///   would never be idle.
     /// - *Zero or less* counts as zero: it is idle as soon as nothing is ready. Beyond ``Loop/Instant/distantFuture``:
     ///   never.
     ///
-    /// The loop's clock counts it, in the modes of the connection. A connection with a limit has one timer; without
-    /// one this costs nothing. What waited is dropped: ``droppedByteCount``.
+    /// A timer on the loop's clock counts it, in the modes of the connection. What waited is dropped:
+    /// ``droppedByteCount``.
     ///
     /// libevent: `bufferevent_set_timeouts`; Node.js: `setTimeout` of a socket; SwiftNIO: `IdleStateHandler`.
     public var idleLimit: Duration? {
@@ -52,8 +53,10 @@ extension Loop.Connection {
     }
 
     private func idleTimeIsOver(_ timer: Loop.Timer, after limit: Duration) {
-        // If it has moved to the loop of another thread, the timer follows it. The first handler restarts it.
-        guard canBeCalled, firstPlace?.loop.isOnOwnThread == true else { return }
+        // The first handler restarts it.
+        guard canBeCalled else { return }
+        // The connection has moved to the loop of another thread, and the timer follows it.
+        guard firstPlace?.loop.isOnOwnThread == true else { return _ = timer.restart() }
         switch expireIfIdle(for: limit) {
         case .idle(let error): if close(error) == 0 { invalidate() }
         case .active: timer.restart()

@@ -1,5 +1,6 @@
 /// A ``Quota`` for each key: so many tokens in a period for one client, user or address, independently of all others.
-/// Any thread and any task may call everything here; no call waits but ``wait(_:for:)``.
+/// Any thread and any task may call everything here; no call waits but ``wait(_:for:)`` and
+/// ``run(_:for:limitedBy:on:_:)``.
 ///
 /// ```swift
 /// let requests = KeyedQuota<String>(5, per: .seconds(10))

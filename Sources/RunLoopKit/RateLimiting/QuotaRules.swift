@@ -71,23 +71,11 @@ enum QuotaRules: Sendable {
         }
     }
 
-    /// Takes tokens that were awaited before, even if they are not there any more. Returns how long until they are; nil
-    /// if they never are. A cost that the quota never holds is not charged again: it would be awaited without an end.
-    ///
-    /// - Parameter time: For when they were charged before; nil if they are not charged any more.
-    func charge(_ cost: Int, insteadOf time: Int64?, to tokens: inout QuotaTokens, at now: Int64) -> Int64? {
-        guard cost <= capacity else { return 0 }
-        if let time { giveBack(cost, ofTime: time, to: &tokens, at: now) }
-        if take(cost, from: &tokens, at: now) { return 0 }
-        charge(cost, to: &tokens, at: now)
-        return debt(of: tokens, at: now)
-    }
-
-    /// The largest cost that can be there at once.
-    private var capacity: Int {
+    /// Whether a cost can be there at once.
+    func canHold(_ cost: Int) -> Bool {
         switch self {
-        case .bucket(let rules): Int(rules.burst)
-        case .windows(let windows): windows.map(\.tokens).min() ?? .max
+        case .bucket(let rules): cost <= rules.burst
+        case .windows(let windows): windows.allSatisfy { cost <= $0.tokens }
         }
     }
 

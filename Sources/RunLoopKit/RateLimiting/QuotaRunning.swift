@@ -12,7 +12,8 @@ extension KeyedQuota {
     ///   for the calls themselves. A server sees some of them late, and the next ones in time: leave a margin.
     /// - *Order:* tasks of one key are called in the order of their calls. Only the first of each key waits for a
     ///   place, and it holds none while it waits for tokens.
-    /// - *Calls of* ``take(_:for:)`` meanwhile are refused, as while a task waits by ``wait(_:for:)``.
+    /// - *Calls of* ``take(_:for:)`` are refused while the first task of the key waits for tokens. While it waits for
+    ///   its place, they get what is there; then it waits for tokens once more.
     /// - *Cancelled* before the function is called, a task takes nothing. Tokens stay taken if the function throws: one
     ///   that has sent nothing may give them back, by ``giveBack(_:for:)``.
     ///
@@ -53,32 +54,52 @@ extension AwaitedTokens {
         _ cost: Int, forPlaceOf limit: ConcurrencyLimit, on loop: Loop
     ) async throws {
         let waiter = lineUp(cost)
-        var time = try await waiter.turn.value { withdraw(waiter) }
+        // When the tokens are there that it is charged with.
+        var time: Int64? = try await waiter.turn.value { withdraw(waiter) }
         do {
             while true {
-                if time > clock.nanoseconds {
+                if let time, time > clock.nanoseconds {
                     try await LoopClock(loop).sleep(until: Loop.Instant(nanoseconds: time))
                 }
-                try await limit.enter()
-                guard let later = takeNow(cost, ofTime: time) else { return endTurn() }
+                if !limit.enterIfFree() {
+                    time = giveBack(cost, ofTime: time)
+                    try await limit.enter()
+                }
+                time = takeNow(cost, insteadOf: time)
+                guard let time else { return endTurn() }
                 limit.leave()
-                guard later < .max else { throw Quota.NoTokens() }
-                time = later
+                if time == .max { throw Quota.NoTokens() }
             }
         } catch {
-            endTurn(givingBack: cost, ofTime: time)
+            endTurn(givingBack: time == nil ? 0 : cost, ofTime: time ?? 0)
             throw error
         }
     }
 
-    /// Takes tokens that were there at a time. Returns nil, or when they are there: others may have taken some
-    /// meanwhile.
-    private func takeNow(_ cost: Int, ofTime time: Int64) -> Int64? {
-        change { tokens, _, now in
-            // After a reset nothing is charged, nor if the key was forgotten, since its quota was full again.
-            let charged = exchange(&tokens.wereChargedWithTurn, with: true) ? time : nil
-            let wait = rules.charge(cost, insteadOf: charged, to: &tokens, at: now)
-            return wait == 0 ? nil : now.addingSaturating(wait ?? .max)
+    /// Gives tokens back that are there, for as long as the task waits for its place. Returns nil; or the time, if they
+    /// stay charged: a cost that the quota never holds would be awaited without an end.
+    private func giveBack(_ cost: Int, ofTime time: Int64?) -> Int64? {
+        guard rules.canHold(cost) else { return time }
+        change { tokens, _, now in takeBack(cost, ofTime: time, from: &tokens, at: now) }
+        return nil
+    }
+
+    /// Takes the tokens. Returns nil; or if others have taken some meanwhile, when those are there that it is charged
+    /// with.
+    private func takeNow(_ cost: Int, insteadOf time: Int64?) -> Int64? {
+        guard rules.canHold(cost) else { return nil }
+        return change { tokens, _, now in
+            takeBack(cost, ofTime: time, from: &tokens, at: now)
+            if rules.take(cost, from: &tokens, at: now) { return nil }
+            rules.charge(cost, to: &tokens, at: now)
+            tokens.wereChargedWithTurn = true
+            return rules.debt(of: tokens, at: now).map { now.addingSaturating($0) } ?? .max
         }
+    }
+
+    /// Undoes the charge of a turn, unless a reset has.
+    private func takeBack(_ cost: Int, ofTime time: Int64?, from tokens: inout QuotaTokens, at now: Int64) {
+        guard let time, exchange(&tokens.wereChargedWithTurn, with: false) else { return }
+        rules.giveBack(cost, ofTime: time, to: &tokens, at: now)
     }
 }

@@ -15,12 +15,14 @@
 ///
 /// The loop's thread releases the value:
 ///
-/// - *When the last reference to the box is released,* whichever thread does that: in a block in the common modes.
+/// - *When the last reference to the box is released,* whichever thread does that: on another thread than the loop's by
+///   a block in the common modes.
 /// - *When the loop ends,* after the handlers of ``Loop/onEnd(_:)``, even if the box lives on.
-///   ``LoopThread/waitForEnd()`` returns after that.
+///   ``LoopThread/waitForEnd()`` returns after that. Values that were boxed last are released first. To use another
+///   box, do so in a handler of the end, not in a `deinit`.
 ///
-/// Any thread may release a value that is boxed once the loop has ended, and that of a loop in virtual time that is
-/// released without ``Loop/end()``.
+/// Any thread may release the value if it is boxed once the loop has ended; if a loop in virtual time is released
+/// without ``Loop/end()``; in a forked child; and for a ``Loop/main`` whose thread was given away.
 public final class LoopBound<Value>: @unchecked Sendable {
     private let storage: Storage
 

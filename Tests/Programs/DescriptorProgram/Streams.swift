@@ -46,7 +46,9 @@ func useInputsWithoutStreams() throws {
         loop.run(mode: "m", for: .zero)
     }
     requireClosedStreams()
-    // Dispatch makes the main queue's eventfd.
+    // Dispatch makes the main queue's eventfd: here as another thread asks whether anything runs the main loop.
+    try thread.performAndWait { _ = Loop.main.perform {} }
+    requireClosedStreams()
     Loop.main.perform {}
     Loop.main.run(mode: .default, for: .zero)
     requireClosedStreams()

@@ -128,6 +128,21 @@ import Testing
             ])
     }
 
+    @Test("A limit that the handler sets counts from its return")
+    func setInHandler() throws {
+        let used = Log<VirtualClock>()
+        let scene = try Scene { connection, event in
+            guard case .received = event else { return }
+            connection.idleLimit = .seconds(3)
+            used.entries[0].advance(by: .seconds(8))
+        }
+        used.add(scene.clock)
+        scene.loop.add(scene.connection)
+        scene.at(5) { [ends = scene.ends] in ends.send("x") }
+        #expect(scene.run() == .finished)
+        #expect(scene.log.entries == ["received 1 at 5.0 seconds", "\(Self.idleFor3) at 16.0 seconds"])
+    }
+
     @Test("A connection that does not receive waits for nothing, and counts from when it does")
     func paused() throws {
         let scene = try Scene()

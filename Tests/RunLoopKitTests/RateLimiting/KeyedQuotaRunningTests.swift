@@ -116,6 +116,32 @@ import Testing
         #expect(stage.quota.check(for: "a").remaining == 0, "only the other one has taken any")
     }
 
+    @Test("A bucket that was full again owes nothing for a call that waits for its place")
+    func bucketWasFull() async throws {
+        let stage = try Stage(1) { KeyedQuota(2, per: .seconds(1), on: $0) }
+        // Or the key would be forgotten.
+        for other in 0..<100 { stage.quota.reserve(1000, for: "other \(other)") }
+        let found = try await stage.play { stage in
+            let tasks = [stage.call("x", 0, lasting: .seconds(5)), stage.call("a", 1)]
+            stage.stage.at(4.9) { #expect(stage.quota.take(2, for: "a").isAllowed) }
+            return tasks
+        }
+        #expect(found == ["x0 at 5.0", "a1 at 5.4"])
+    }
+
+    @Test("A call whose tokens never come leaves nothing behind")
+    func neverAgain() async throws {
+        let stage = try Stage(1, .atMost(1, inAny: .seconds(Int64.max)))
+        let found = try await stage.play { stage in
+            let tasks = [stage.call("x", 0, lasting: .seconds(5)), stage.call("a", 1)]
+            stage.stage.at(4) { #expect(stage.quota.take(for: "a").isAllowed) }
+            return tasks
+        }
+        #expect(found.contains("a1 NoTokens at 5.0"))
+        stage.quota.giveBack(for: "a")
+        #expect(stage.quota.take(for: "a").isAllowed)
+    }
+
     @Test("A call that throws frees its place, and its tokens stay taken")
     func fails() async throws {
         let stage = try Stage(1, .atMost(1, inAny: .seconds(1)))

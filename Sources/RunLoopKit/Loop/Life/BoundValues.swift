@@ -60,8 +60,9 @@ struct BoundValues {
         return true
     }
 
+    /// The last first: a value's deinit may use one that was boxed before it.
     mutating func takeAll() -> [BoundValue] {
-        let taken = slots.compactMap(\.value)
+        let taken = slots.reversed().compactMap(\.value)
         for value in taken { value.slot = Self.nowhere }
         self = BoundValues()
         return taken

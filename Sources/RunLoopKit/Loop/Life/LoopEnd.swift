@@ -77,8 +77,7 @@ extension Loop {
         // What it captured is released before anybody learns that the thread calls nothing any more.
         estate.release()
         if !exchange(&estate.isClosed, with: true) { closeDescriptors(of: estate) }
-        // A loop that is being deallocated has no thread, and leaves the values to their boxes.
-        while let value = estate.boundValues.popFirst() { if estate.isTelling { value.clear() } }
+        while let value = estate.boundValues.popFirst() { value.clear() }
         // Not earlier: until now handlers of this thread may have been inside the actors that the jobs belong to. Not
         // later: it may report a mistake to the program.
         giveUpJobs(isDeallocating: !estate.isTelling)
@@ -99,7 +98,8 @@ extension Loop {
         waker.close()
         lock.withLock {
             advance(to: .over)
-            estate.boundValues = boundValues.takeAll()[...]
+            // A loop that is being deallocated has no thread. Boxes that go meanwhile do not find it any more.
+            if estate.isTelling { estate.boundValues = boundValues.takeAll()[...] }
         }
     }
 
