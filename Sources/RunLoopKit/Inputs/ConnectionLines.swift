@@ -15,8 +15,12 @@ extension Loop.Connection {
     /// ```
     ///
     /// - *The end:* when the peer has finished, the last line is reported, even without a newline, and the connection
-    ///   ends itself, by ``end()``. The last call has no line: the connection is closed. A failure looks the same, but
-    ///   reports no line that has not ended; for its error take ``setHandler(_:)`` and a ``Loop/LineSplitter``.
+    ///   ends itself, by ``end()``. The last call has no line: the connection is closed.
+    /// - *At an end of the program's own,* such as ``finishSending(within:)``, the last line is reported without a
+    ///   newline, too, even if the peer has not finished. If more of that line has come and was dropped, it is not
+    ///   reported, and ``ignoredByteCount`` counts its beginning, too.
+    /// - *A failure* looks the same, but reports no line that has not ended; for its error take ``setHandler(_:)`` and
+    ///   a ``Loop/LineSplitter``.
     /// - *Invalidated* by the handler, unless it is closed already, the connection reports no other line, and no end.
     ///   Ended by ``end()``, or paused by ``isReceiving``, it still reports those of the same read.
     /// - *A handler that runs the loop,* nested, gets the next lines there, in order, once other bytes come or the
@@ -57,7 +61,7 @@ extension Loop.Connection {
     private static func divide(_ splitter: Loop.LineSplitter, _ handler: @escaping LineHandler) -> Handler {
         let lines = DividedLines(splitter)
         return { connection, event in
-            lines.add(event)
+            lines.add(event, of: connection)
             lines.report(after: event, of: connection, to: handler)
         }
     }
@@ -72,8 +76,15 @@ private final class DividedLines: @unchecked Sendable {
 
     init(_ splitter: Loop.LineSplitter) { self.splitter = splitter }
 
-    func add(_ event: Loop.Connection.Event) {
+    func add(_ event: Loop.Connection.Event, of connection: Loop.Connection) {
         lock.withLock { for line in splitter.add(event) { lines.append(line) } }
+        guard case .closed(let error) = event, error?.isOwnLimit != false else { return }
+        // What was dropped came after the rest, and belongs to its line.
+        if connection.ignoredByteCount > 0 {
+            connection.ignore(lock.withLock { splitter.dropRest() })
+        } else {
+            lock.withLock { if let line = splitter.finish() { lines.append(line) } }
+        }
     }
 
     private func next() -> Loop.LineSplitter.Line? { lock.withLock { lines.takeFirst() } }

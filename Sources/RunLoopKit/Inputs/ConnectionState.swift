@@ -265,6 +265,9 @@ struct ConnectionState {
         return !isEnding && (count > 0 || failure == nil)
     }
 
+    /// Bytes that were read are dropped because of the end.
+    mutating func ignore(_ count: Int) { ignoredCount += count }
+
     /// A read has failed.
     mutating func failReceiving(_ error: LoopError) { fail(error) }
 

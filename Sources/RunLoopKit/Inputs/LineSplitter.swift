@@ -89,7 +89,8 @@ extension Loop {
         /// Adds what a connection has reported, and returns the lines that it completes, in order.
         ///
         /// The end of the stream, ``Loop/Connection/Event/peerFinished``, completes the last line, as ``finish()``
-        /// does. Other events complete none: a peer whose connection fails in the middle of a line has not sent it.
+        /// does. Other events complete none: a peer whose connection fails in the middle of a line has not sent it. At
+        /// an end of the program's own, ``finish()`` returns what has come of the line.
         public mutating func add(_ event: Connection.Event) -> [Line] {
             switch event {
             case .received(let bytes): add(bytes)
@@ -105,6 +106,12 @@ extension Loop {
         public mutating func finish() -> Line? {
             defer { (rest, isSkipping) = ([], false) }
             return rest.isEmpty ? nil : rest.count > maximalLength ? .tooLong : .line(rest[...])
+        }
+
+        /// Ends the stream, and returns how many bytes the last line had, if no newline has ended it.
+        mutating func dropRest() -> Int {
+            defer { (rest, isSkipping) = ([], false) }
+            return rest.count
         }
 
         /// The current line, whose last bytes these are; nil if it was reported.

@@ -110,8 +110,8 @@ import Testing
         worker.join()
     }
 
-    @Test("A connection that fails in a nested run reports the lines that came before")
-    func failsInNestedRun() throws {
+    @Test("A connection that ends in a nested run reports the lines that came before")
+    func endsInNestedRun() throws {
         let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
         let connection = try Loop.Connection(owning: ends.reader)
         ends.isReaderClosed = true
@@ -124,6 +124,101 @@ import Testing
         loop.add(connection)
         ends.send("a\nb\nc\nrest")
         loop.run()
-        #expect(log.entries == ["a", "b", "c", "end"])
+        #expect(log.entries == ["a", "b", "c", "rest", "end"])
+    }
+
+    /// What a peer, who has sent "a\npart", and then what `act` says, makes of a connection's lines; and how many bytes
+    /// were ignored.
+    private func lines(
+        sending text: String = "a\npart", _ act: (Loop.Connection, Ends) -> Void
+    ) throws -> (lines: [String], ignored: Int) {
+        let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
+        let connection = try Loop.Connection(owning: ends.reader)
+        ends.isReaderClosed = true
+        connection.setLineHandler(.init(maximalLength: 5)) { _, line in
+            log.add(line.map { $0.text ?? "too long" } ?? "end")
+        }
+        loop.add(connection)
+        ends.send(text)
+        loop.run(mode: .default, for: .zero)
+        act(connection, ends)
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .finished)
+        return (log.entries, connection.ignoredByteCount)
+    }
+
+    @Test("At the program's own end the rest of a peer that sends no more is the last line")
+    func ownEnd() throws {
+        let acts: [(Loop.Connection, Ends) -> Void] = [
+            { connection, _ in connection.finishSending(within: .seconds(2)) },
+            { connection, _ in connection.end(within: .seconds(2)) },
+            { connection, ends in
+                ends.send("y")
+                connection.end(within: .seconds(2), readingFirst: true)
+            },
+            // It finishes within the period.
+            { connection, ends in
+                connection.end()
+                finishWriting(ends.writer)
+            },
+        ]
+        for (act, last) in zip(acts, ["part", "part", "party", "part"]) {
+            let (lines, ignored) = try lines(act)
+            #expect(lines == ["a", last, "end"] && ignored == 0)
+        }
+        let (whole, _) = try lines(sending: "a\n") { connection, _ in connection.end(within: .zero) }
+        #expect(whole == ["a", "end"])
+        let (finished, _) = try lines { connection, ends in
+            // The peer's end is reported, and does not end the connection, since the kernel does not take all.
+            connection.send([UInt8](repeating: 1, count: 32_000_000))
+            finishWriting(ends.writer)
+            connection.finishSending(within: .seconds(2))
+        }
+        #expect(finished == ["a", "part", "end"])
+    }
+
+    @Test("A line whose end is dropped at the program's own end is not reported, but counted")
+    func cutLine() throws {
+        let acts: [(Loop.Connection, Ends) -> Void] = [
+            { connection, ends in
+                connection.end(within: .seconds(2))
+                ends.send("y\n")
+            },
+            { connection, ends in
+                connection.isReceiving = false
+                connection.finishSending(within: .seconds(2))
+                ends.send("y\n")
+            },
+            { connection, ends in
+                connection.end()
+                ends.send("y\n")
+                finishWriting(ends.writer)
+            },
+        ]
+        for act in acts {
+            let (lines, ignored) = try lines(act)
+            #expect(lines == ["a", "end"] && ignored == 6)
+        }
+    }
+
+    @Test("The rest of a line that was too long is neither reported nor counted again")
+    func tooLongAtOwnEnd() throws {
+        let (long, ignored) = try lines(sending: "a\nlonger") { connection, _ in connection.end(within: .zero) }
+        #expect(long == ["a", "too long", "end"] && ignored == 0)
+        let (cut, other) = try lines(sending: "a\nlonger") { connection, ends in
+            connection.end(within: .seconds(2))
+            ends.send("y\n")
+        }
+        #expect(cut == ["a", "too long", "end"] && other == 2)
+    }
+
+    @Test("A failure reports no rest, even after the program has ended the connection")
+    func failsInPeriod() throws {
+        let (lines, ignored) = try lines { connection, ends in
+            // The peer leaves it unread.
+            connection.send("x")
+            connection.finishSending(within: .seconds(2))
+            ends.hangUp()
+        }
+        #expect(lines == ["a", "end"] && ignored == 0)
     }
 }
