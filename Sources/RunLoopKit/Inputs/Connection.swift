@@ -128,7 +128,8 @@ extension Loop {
         ///   - handler: Called on the loop's thread with one event at a time. Nil to set it later: ``setHandler(_:)``.
         /// - Throws: ``LoopError``; the descriptor stays open then, and is the caller's:
         ///   - `EBADF` if the descriptor is not open.
-        ///   - `EPERM` if it is always ready, as a regular file is: the kernel does not watch it.
+        ///   - `EPERM` if it is always ready, as a regular file is: the kernel does not watch it. Read or write it
+        ///     directly: <doc:TerminalsFilesAndSockets#An-input-that-may-be-a-file>.
         ///   - `EINVAL` for a socket that listens, or has messages instead of a stream.
         ///   - `EMFILE` if it is neither a socket nor a pipe, and the process has no descriptor left for the test.
         public convenience init(

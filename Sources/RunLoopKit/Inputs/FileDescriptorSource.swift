@@ -116,7 +116,7 @@ extension Loop {
         /// - Throws: ``LoopError``:
         ///   - `EBADF` if the descriptor is not open.
         ///   - `EPERM` if it is always ready (a regular file, a directory, `/dev/null`): the kernel does not watch it.
-        ///     Read or write it directly.
+        ///     Read or write it directly: <doc:TerminalsFilesAndSockets#An-input-that-may-be-a-file>.
         ///   - `EMFILE` if the process has no descriptor left for the duplicate.
         public convenience init(
             _ descriptor: Int32, interest: Interest = .read, trigger: Trigger = .level, isOneShot: Bool = false,

@@ -13,8 +13,9 @@
 /// ```
 ///
 /// To react to one error, write `do throws(LoopError) { … }`, and in its `catch` for example
-/// `guard error.errno == EPERM else { throw error }`. In a closure the compiler takes the error of a plain `do` for
-/// `any Error`; and with `catch where`, that of Swift 6.3 may crash.
+/// `guard error.errno == EPERM else { throw error }`: <doc:TerminalsFilesAndSockets#An-input-that-may-be-a-file>. In a
+/// closure the compiler takes the error of a plain `do` for `any Error`; and with `catch where`, that of Swift 6.3 may
+/// crash.
 public struct LoopError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The call that failed, such as `epoll_create1`, with its argument where that was the reason.
     public let call: String

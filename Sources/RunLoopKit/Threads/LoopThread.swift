@@ -29,7 +29,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
         /// The thread's name.
         public let thread: String
 
-        /// For tests of callers that handle it.
+        /// For an actor on the thread's loop that refuses calls after the end (<doc:SwiftConcurrency#The-end>), and for
+        /// tests of callers that handle it.
         public init(thread: String) { self.thread = thread }
 
         /// The thread, and the consequence for the work.
@@ -117,7 +118,8 @@ public final class LoopThread: Sendable, CustomStringConvertible {
     /// The thread's name, and what its loop does, in one line. `loop.description` is the whole page.
     public var description: String { "LoopThread \"\(name.printable)\": \(loop.state)" }
 
-    /// Whether the caller is on this thread.
+    /// Whether the caller is on this thread. False in an actor of its loop after the end:
+    /// <doc:SwiftConcurrency#The-end>.
     public var isCurrent: Bool { loop.isOnOwnThread }
 
     // MARK: Work

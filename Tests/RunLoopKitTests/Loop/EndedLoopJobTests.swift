@@ -26,6 +26,10 @@ import Testing
             try await thread.waitForEnd()
             return whereabouts()
         }
+        func addIfThere(_ entry: Int) throws {
+            guard thread.isCurrent else { throw LoopThread.Stopped(thread: thread.name) }
+            add(entry)
+        }
         /// The kernel's name of the thread on which it runs.
         func whereabouts() -> String { Kernel.threadName }
         func wait(for gate: Gate, _ began: Gate) {
@@ -52,6 +56,17 @@ import Testing
         }
         #expect(await task.value == "last resort")
         #expect(resident.thread.loop.isIsolatingCurrentContext() == nil)
+    }
+
+    @Test("An actor can refuse what comes after the end of its thread")
+    func refuses() async throws {
+        let resident = Resident(try LoopThread(name: "ended"))
+        try await resident.addIfThere(1)
+        resident.thread.stop()
+        resident.thread.joinBlocking()
+        #expect(await resident.whereabouts() == "last resort")
+        await #expect(throws: LoopThread.Stopped(thread: "ended")) { try await resident.addIfThere(2) }
+        #expect(await resident.entries == [1])
     }
 
     @Test("Jobs for an ended loop are reported once for each loop")
