@@ -171,6 +171,7 @@ extension Loop.FolderSource {
     /// - Parameters:
     ///   - path: The path of a folder.
     ///   - options: What to watch and report besides the folder's own entries.
+    ///   - exclusion: What to leave out; nil for nothing. It is not isolated: ``Loop/FolderSource/Exclusion``.
     ///   - actor: Its executor is the loop that the source is added to, or another one of the same thread.
     ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
     ///   - file: The source file that makes the source, for diagnostics.
@@ -178,12 +179,12 @@ extension Loop.FolderSource {
     ///   - handler: Called on the loop's thread with what has happened; never with an empty array.
     /// - Throws: ``LoopError``, as `init(_:options:label:file:line:handler:)` does.
     public convenience init<A: Actor>(
-        _ path: String, options: Options = [], isolation actor: A, label: String? = nil,
-        file: StaticString = #fileID, line: UInt = #line,
+        _ path: String, options: Options = [], excluding exclusion: Exclusion? = nil, isolation actor: A,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @Sendable (_ actor: isolated A, _ source: Loop.FolderSource, _ events: [Event]) -> Void
     ) throws(LoopError) {
         let isolated = IsolatedHandler(actor, handler)
-        try self.init(path, options: options, label: label, file: file, line: line) { isolated.call(($0, $1)) }
+        try self.init(path, options, exclusion: exclusion, label, Place(file, line)) { isolated.call(($0, $1)) }
         isolated.belongs(to: self)
     }
 }

@@ -141,6 +141,7 @@ extension Loop.FolderSource {
     /// - Parameters:
     ///   - path: The path of a folder.
     ///   - options: What to watch and report besides the folder's own entries.
+    ///   - exclusion: What to leave out; nil for nothing. It is not isolated: ``Loop/FolderSource/Exclusion``.
     ///   - mainActor: `.shared`.
     ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
     ///   - file: The source file that makes the source, for diagnostics.
@@ -148,13 +149,13 @@ extension Loop.FolderSource {
     ///   - handler: Called on the main thread with what has happened; never with an empty array.
     /// - Throws: ``LoopError``, as `init(_:options:label:file:line:handler:)` does.
     public convenience init(
-        _ path: String, options: Options = [], isolation mainActor: MainActor, label: String? = nil,
-        file: StaticString = #fileID, line: UInt = #line,
+        _ path: String, options: Options = [], excluding exclusion: Exclusion? = nil, isolation mainActor: MainActor,
+        label: String? = nil, file: StaticString = #fileID, line: UInt = #line,
         handler: @escaping @MainActor (_ source: Loop.FolderSource, _ events: [Event]) -> Void
     ) throws(LoopError) {
         try self.init(
-            path, options: options, label: label, file: file, line: line,
-            handler: unsafeBitCast(handler, to: (@Sendable (Loop.FolderSource, [Event]) -> Void).self))
+            path, options, exclusion: exclusion, label, Place(file, line),
+            unsafeBitCast(handler, to: Handler.self))
         isolation = .mainActor
     }
 }

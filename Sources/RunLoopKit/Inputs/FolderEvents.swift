@@ -17,6 +17,12 @@ extension Loop.FolderSource {
         /// ``Loop/FolderSource/Entry/bytes``.
         public var path: String { String(decoding: bytes, as: UTF8.self) }
 
+        /// The last part of the path, such as `"file.txt"`.
+        public var name: String {
+            let start = bytes.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
+            return String(decoding: bytes[start...], as: UTF8.self)
+        }
+
         /// The path; that of a folder ends with a slash.
         public var description: String { path.printable + (isFolder ? "/" : "") }
     }

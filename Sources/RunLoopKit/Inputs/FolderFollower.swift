@@ -1,20 +1,24 @@
 /// What a folder source reads its events from: the tree of a folder; or, while that is gone, the folders above its
-/// path, until there is one at the path again. Guarded by the source's lock.
+/// path, until there is one at the path again. Who has taken it from the source alone uses it.
 struct FolderFollower {
     typealias Event = Loop.FolderSource.Event
     typealias Path = [UInt8]
 
     private let inotify: Descriptor
     private let options: Loop.FolderSource.Options
+    private let exclusion: FolderExclusion
     /// Absolute if the path is to be followed: the current folder may change.
     private let path: Path
     private var tree: FolderTree
     /// While the folder is gone, and its path is followed.
     private var wait: FolderWait?
 
-    init(_ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options) throws(LoopError) {
-        (self.inotify, self.options) = (inotify, options)
-        tree = try FolderTree(inotify, path, options)
+    init(
+        _ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options,
+        _ exclusion: Loop.FolderSource.Exclusion?
+    ) throws(LoopError) {
+        (self.inotify, self.options, self.exclusion) = (inotify, options, FolderExclusion(exclusion))
+        tree = try FolderTree(inotify, path, options, self.exclusion)
         let isRelative = options.contains(.followsPath) && path.first != UInt8(ascii: "/")
         self.path = isRelative ? FolderWalk.join(System.resolved([UInt8(ascii: "."), 0]) ?? [], path) : path
         if options.contains(.followsPath) { tree.watchAbove() }
@@ -43,7 +47,7 @@ struct FolderFollower {
     private mutating func look() -> [Event] {
         let reason = wait!.watchFoldersAbove()
         do throws(LoopError) {
-            tree = try FolderTree(inotify, path, options)
+            tree = try FolderTree(inotify, path, options, exclusion)
         } catch {
             let news = wait!.news(System.saysNoFolder(error.errno) ? reason : error)
             return news.map { [.unwatched(.init([], isFolder: true), $0)] } ?? []

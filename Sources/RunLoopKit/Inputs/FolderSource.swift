@@ -18,6 +18,8 @@ extension Loop {
     ///   under another name, and then move the file. A ``KeyedDebounce`` waits until a path has come to rest. More:
     ///   <doc:TerminalsFilesAndSockets#A-folder-of-files-that-arrive>.
     /// - *What the program itself does* in the folder is reported as well: its own socket's file, or its log.
+    /// - *What is left out:* the caller's ``Exclusion`` says it, such as what a build writes, or the program's own
+    ///   files. A folder that is left out costs no watch.
     /// - *Subfolders:* each takes a watch of the kernel's. A new one is watched, and then listed: what it contains by
     ///   then is reported as `created`. One that is moved away is no longer watched. Symbolic links to folders are not
     ///   followed; the path of the watched folder may be one.
@@ -46,6 +48,37 @@ extension Loop {
         /// The type of the handler.
         public typealias Handler = @Sendable (_ source: FolderSource, _ events: [Event]) -> Void
 
+        /// The type of the function that says what a source leaves out: true for a file that is not to be reported, and
+        /// for a folder that is neither to be reported nor watched, with all that is in it.
+        ///
+        /// ```swift
+        /// let names: Set = [".git", ".build", "node_modules"]
+        /// let source = try Loop.FolderSource(
+        ///     ".", options: .subfolders, excluding: { names.contains($0.name) }
+        /// ) { _, events in
+        ///     for event in events { print(event) }
+        /// }
+        /// ```
+        ///
+        /// - *It is asked* about each name that an event or a listing tells, once each time, and not about what is in a
+        ///   folder that is left out. The path is relative to the watched folder, as in the events. The watched folder
+        ///   itself, and those above, are no question.
+        /// - *It answers* by the entry alone, always the same: the file may be gone by then, or be another one.
+        /// - *It is called* on the thread that makes the source, before the initializer returns, and then on the loop's
+        ///   thread, before the handler. No lock is held. It may invalidate the source. If it runs the loop, the source
+        ///   reports nothing in that run.
+        /// - *A move* to a name that is left out is ``Event/deleted(_:)``. One from there is ``Event/created(_:)``,
+        ///   with what a folder contains. The move of a folder is both if the answer about a folder in it changes with
+        ///   the path. Files in it are not asked about.
+        /// - *Before ``Event/lookAgain``* the tree is asked about again. So is the new folder at the path, with
+        ///   ``Options/followsPath``.
+        ///
+        /// An event about a name that is left out wakes the loop, and counts among those that wait in the kernel. Those
+        /// in a folder that is left out do neither.
+        ///
+        /// FSEvents: `FSEventStreamSetExclusionPaths`. chokidar: `ignored`.
+        public typealias Exclusion = @Sendable (_ entry: Entry) -> Bool
+
         /// The path that the source was made with.
         public let path: String
 
@@ -55,11 +88,14 @@ extension Loop {
         private let inotify: Descriptor
         private let process = ProcessMark.current
 
-        /// Guards `follower`. Another one than the item's, which must not be held while a large folder is listed.
-        private let followerLock = Lock(.leaf)
-        @exclusivity(unchecked) private var follower: FolderFollower
-
         // Guarded by the item's lock, and exclusivity is unchecked for that.
+
+        /// Nil while the loop's thread reads, without a lock: it lists large folders, and calls the exclusion. Nil once
+        /// the source is invalid.
+        @exclusivity(unchecked) private var follower: FolderFollower?
+
+        /// As it was when the follower was last there.
+        @exclusivity(unchecked) private var lastWatchCount: Int
 
         /// Nil before it is set, and once the source is invalid.
         @exclusivity(unchecked) private var handler: Handler?
@@ -83,9 +119,36 @@ extension Loop {
         ///   - `ENOSPC` if the user has no watch left: `fs.inotify.max_user_watches` is the limit.
         ///   - `EMFILE` if the process has no descriptor left, or the user no instance of inotify:
         ///     `fs.inotify.max_user_instances` is that limit, 128 as a rule.
-        public init(
+        public convenience init(
             _ path: String, options: Options = [], label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line, handler: Handler? = nil
+        ) throws(LoopError) {
+            try self.init(path, options, exclusion: nil, label, Place(file, line), handler)
+        }
+
+        /// Makes a source that leaves out some files and folders, and begins to watch. With `subfolders` it lists the
+        /// tree, without what is left out, before it returns.
+        ///
+        /// - Parameters:
+        ///   - path: The path of a folder.
+        ///   - options: What to watch and report besides the folder's own entries.
+        ///   - exclusion: What to leave out: ``Exclusion`` says when it is called. It is released with the handler.
+        ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
+        ///   - file: The source file that makes the source, for diagnostics.
+        ///   - line: The line in that file.
+        ///   - handler: Called on the loop's thread with what has happened; never with an empty array. Nil to set it
+        ///     later: ``setHandler(_:)``.
+        /// - Throws: ``LoopError``, as `init(_:options:label:file:line:handler:)` does.
+        public convenience init(
+            _ path: String, options: Options = [], excluding exclusion: @escaping Exclusion, label: String? = nil,
+            file: StaticString = #fileID, line: UInt = #line, handler: Handler? = nil
+        ) throws(LoopError) {
+            try self.init(path, options, exclusion: exclusion, label, Place(file, line), handler)
+        }
+
+        init(
+            _ path: String, _ options: Options, exclusion: Exclusion?, _ label: String?, _ place: Place,
+            _ handler: Handler?
         ) throws(LoopError) {
             self.path = path
             self.options = options
@@ -97,13 +160,15 @@ extension Loop {
             }
             let inotify = try System.makeInotify()
             do throws(LoopError) {
-                follower = try FolderFollower(inotify, Array(path.utf8), options)
+                let follower = try FolderFollower(inotify, Array(path.utf8), options, exclusion)
+                lastWatchCount = follower.watchCount
+                self.follower = follower
             } catch {
                 System.close(inotify)
                 throw error
             }
             self.inotify = inotify
-            super.init(Place(file, line), label, belongsToProcess: true)
+            super.init(place, label, belongsToProcess: true)
             if handler == nil { waitForHandler() }
         }
 
@@ -127,7 +192,7 @@ extension Loop {
         /// The number of folders that are watched, those above included; 0 once the source is invalid. A user may have
         /// `fs.inotify.max_user_watches` of all sources and programs together. The kernel counts those of an invalid
         /// source until it is deallocated, unless the folder is gone.
-        public var watchCount: Int { isValid ? followerLock.withLock { follower.watchCount } : 0 }
+        public var watchCount: Int { isValid ? itemLock.withLock { lastWatchCount } : 0 }
 
         // MARK: Source1
 
@@ -139,18 +204,28 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            let (events, isGone, isAway) = followerLock.withLock {
-                (follower.readEvents(), follower.isGone, follower.isAway)
-            }
-            guard !events.isEmpty else { return 0 }
-            let handler = itemLock.withLock {
-                self.isAway = isAway
-                return self.handler
-            }
-            guard let handler else { return 0 }
+            // Nil in a run of the exclusion.
+            guard var follower = itemLock.withLock({ self.follower.take() }) else { return 0 }
+            Lock.assertNoneHeld()
+            let events = follower.readEvents()
+            let isGone = follower.isGone
+            let handler = giveBack(consume follower, hasNews: !events.isEmpty)
+            guard let handler, !events.isEmpty else { return 0 }
             if isGone { invalidate() }
             handler(self, events)
             return 1
+        }
+
+        /// - Returns: The handler.
+        private func giveBack(_ follower: consuming FolderFollower, hasNews: Bool) -> Handler? {
+            itemLock.withLock {
+                // An invalid source has released its exclusion.
+                guard isValid else { return nil }
+                self.follower = follower
+                lastWatchCount = follower.watchCount
+                if hasNews { isAway = follower.isAway }
+                return handler
+            }
         }
 
         // MARK: Item
@@ -168,6 +243,6 @@ extension Loop {
         override func insert(into mode: ModeState) { mode.insert(self) }
         override func remove(from mode: ModeState) { mode.remove(self) }
         override func hasGotHandler() { beginBeingWatched() }
-        override func releaseHandlers() { releaseUnlocked { handler.take() } }
+        override func releaseHandlers() { releaseUnlocked { (handler.take(), follower.take()) } }
     }
 }

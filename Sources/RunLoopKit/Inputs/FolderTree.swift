@@ -1,4 +1,4 @@
-/// The watches of a folder and its subfolders, and what the kernel's notices mean. Guarded by the source's lock.
+/// The watches of a folder and its subfolders, and what the kernel's notices mean.
 struct FolderTree {
     typealias Event = Loop.FolderSource.Event
     typealias Entry = Loop.FolderSource.Entry
@@ -15,6 +15,7 @@ struct FolderTree {
     private var above: (watch: FolderWatch, name: Path)?
     private let kinds: FolderNoticeKinds
     private let hasSubfolders: Bool
+    private var exclusion: FolderExclusion
     /// The paths of the watched folders, in the watched one, whose path is empty.
     private var paths: [FolderWatch: Path]
     private(set) var isGone = false
@@ -54,8 +55,11 @@ struct FolderTree {
     /// The names in missed folders that notices have told: these have a watch after all.
     private var told: [Path: Set<Path>] = [:]
 
-    init(_ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options) throws(LoopError) {
-        self.inotify = inotify
+    init(
+        _ inotify: Descriptor, _ path: Path, _ options: Loop.FolderSource.Options,
+        _ exclusion: FolderExclusion
+    ) throws(LoopError) {
+        (self.inotify, self.exclusion) = (inotify, exclusion)
         hasSubfolders = options.contains(.subfolders)
         var kinds: FolderNoticeKinds = [
             .created, .deleted, .movedFrom, .movedTo, .closedAfterWrite, .onlyFolders, .folderDeleted,
@@ -133,9 +137,8 @@ struct FolderTree {
         if let above, notice.watch == above.watch { happened(notice, in: above) }
         guard !isGone else { return }
         guard let folder = paths[notice.watch] else {
-            // The second half of a move to a folder that is not watched any more.
-            if let (old, _) = moving.removeValue(forKey: notice.cookie), old.isFolder { unwatch(old.bytes) }
-            return
+            // It may be the second half of a move to a folder that is not watched any more.
+            return movedOut(notice.cookie)
         }
         if !kind.isDisjoint(with: [.folderDeleted, .folderMoved, .unmounted, .ended]) {
             if notice.watch == rootWatch {
@@ -154,6 +157,10 @@ struct FolderTree {
         guard !notice.name.isEmpty else { return }
         let path = FolderWalk.join(folder, notice.name)
         let entry = Entry(path, isFolder: kind.contains(.isFolder))
+        if exclusion.leavesOut(entry) {
+            if !kind.isDisjoint(with: [.deleted, .movedFrom]) { exclusion.forget(path) }
+            return movedOut(notice.cookie)
+        }
         let wasListed = !kind.isDisjoint(with: .names) && listed[folder]?.remove(notice.name) != nil
         if !missed.isEmpty, !kind.isDisjoint(with: .names), missed.contains(folder) {
             told[folder, default: []].insert(notice.name)
@@ -187,7 +194,17 @@ struct FolderTree {
         if hasSubfolders, entry.isFolder { watch(entry, reports: true) }
     }
 
+    /// What was moved has left the tree, if it was in it: the first half stays `deleted`.
+    private mutating func movedOut(_ cookie: UInt32) {
+        if let (old, _) = moving.removeValue(forKey: cookie), old.isFolder { unwatch(old.bytes) }
+    }
+
     private mutating func movedTo(_ new: Entry, _ cookie: UInt32, wasListed: Bool) {
+        if let (old, _) = moving[cookie], hasSubfolders, new.isFolder,
+            exclusion.isChanged(by: (old.bytes, new.bytes), of: missed.union(paths.values))
+        {
+            movedOut(cookie)
+        }
         guard let (old, place) = moving.removeValue(forKey: cookie) else {
             return appeared(new, wasListed: wasListed)
         }
@@ -204,13 +221,14 @@ struct FolderTree {
     /// - Parameter wasListed: Whether a listing has reported it at its new path, and watches it.
     private mutating func moveWatches(_ old: Entry, _ new: Entry, wasListed: Bool) {
         func moved(_ path: Path) -> Path { new.bytes + path.dropFirst(old.bytes.count) }
-        let watches = paths.filter { Self.isIn($0.value, old.bytes) }
+        let watches = paths.filter { FolderWalk.isIn($0.value, old.bytes) }
         // Two folders have exchanged their paths, which the kernel reports as two moves. The first has brought one to
         // the path of the other, which the second leaves: whose watches are whose is not known any more. The young ones
         // are looked at below.
         if watches.count(where: { $0.value == old.bytes && !young.contains($0.key) }) > 1 { return lookAgain() }
         for (watch, path) in watches { paths[watch] = moved(path) }
-        let missedHere = missed.filter { Self.isIn($0, old.bytes) }
+        exclusion.moved(from: old.bytes, to: new.bytes)
+        let missedHere = missed.filter { FolderWalk.isIn($0, old.bytes) }
         missed.subtract(missedHere)
         /// The young watches of each path.
         var unsure: [Path: Set<FolderWatch>] = [:]
@@ -219,14 +237,15 @@ struct FolderTree {
         for (watch, path) in watches where young.contains(watch) { unsure[moved(path), default: []].insert(watch) }
         var known: Path?
         for (path, found) in unsure.sorted(by: { Self.isBefore($0.key, $1.key) }) {
-            if let known, Self.isIn(path, known) { continue }
+            if let known, FolderWalk.isIn(path, known) { continue }
             let entry = Entry(path, isFolder: true)
             guard let watch = addWatch(to: entry) else { continue }
             let oldPath = old.bytes + path.dropFirst(new.bytes.count)
             if found == [watch], !missedHere.contains(oldPath) { continue }
             if found.contains(where: { $0 != watch }) {
                 // What was watched and reported is of a folder that has come to the old path after the move.
-                for (other, path) in watches where other != watch && young.contains(other) && Self.isIn(path, oldPath) {
+                for (other, path) in watches
+                where other != watch && young.contains(other) && FolderWalk.isIn(path, oldPath) {
                     paths[other] = path
                 }
                 if path == new.bytes { events.removeLast() }
@@ -240,10 +259,6 @@ struct FolderTree {
     // MARK: Watching
 
     private func full(_ path: Path) -> Path { (path.isEmpty ? root : root + [Self.slash] + path) + [0] }
-
-    private static func isIn(_ path: Path, _ folder: Path) -> Bool {
-        path.starts(with: folder) && (path.count == folder.count || path[folder.count] == slash)
-    }
 
     /// The order in which a folder is followed by what is in it.
     private static func isBefore(_ path: Path, _ other: Path) -> Bool {
@@ -291,7 +306,7 @@ struct FolderTree {
         while let (folder, watch) = rest.popLast() {
             // Of an earlier folder at the path.
             listed[folder] = nil
-            guard let contents = contents(of: folder) else { continue }
+            guard let contents = contents(of: folder, reports: reports) else { continue }
             // Unless another folder has taken the path: its own notice will list it, and the notice of this one's move
             // will list this one.
             guard folder.isEmpty || addWatch(to: Entry(folder, isFolder: true)) == watch else {
@@ -311,10 +326,14 @@ struct FolderTree {
         }
     }
 
-    /// What is in a watched folder; nil if it is gone. Reports one that cannot be listed, whose subfolders are unknown.
-    private mutating func contents(of folder: Path) -> [(name: [UInt8], isFolder: Bool)]? {
+    /// What is in a watched folder, and not left out; nil if it is gone. Reports one that cannot be listed, whose
+    /// subfolders are unknown.
+    ///
+    /// - Parameter reports: Whether files are of interest, too.
+    private mutating func contents(of folder: Path, reports: Bool) -> FolderWalk.Contents? {
         do throws(LoopError) {
-            return try System.contents(ofFolder: full(folder))
+            let contents = try System.contents(ofFolder: full(folder))
+            return exclusion.included(of: contents, in: folder, reports: reports)
         } catch {
             hasMissed(Entry(folder, isFolder: true), error)
             return nil
@@ -322,12 +341,13 @@ struct FolderTree {
     }
 
     private mutating func unwatch(_ folder: Path) {
-        for (watch, path) in paths where Self.isIn(path, folder) {
+        for (watch, path) in paths where FolderWalk.isIn(path, folder) {
             System.removeWatch(watch, from: inotify)
             paths[watch] = nil
             young.remove(watch)
         }
-        missed = missed.filter { !Self.isIn($0, folder) }
+        missed = missed.filter { !FolderWalk.isIn($0, folder) }
+        exclusion.forget(folder)
     }
 
     private static func addRootWatch(
@@ -379,6 +399,7 @@ struct FolderTree {
     private mutating func lookAgain() {
         events.append(.lookAgain)
         (moving, young, missed, listed, told) = ([:], [], [], [:], [:])
+        exclusion.forgetAll()
         // The notice of its end may have been dropped. With subfolders, what cannot be listed is reported below.
         if let error = findRoot(), !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
         guard hasSubfolders, !isGone else { return }
@@ -396,7 +417,7 @@ struct FolderTree {
     private mutating func check() {
         let old = paths
         let missed = missed
-        let walk = FolderWalk(inotify, root, rootWatch, kinds) { path, watch in
+        let walk = FolderWalk(inotify, root, rootWatch, kinds, exclusion) { path, watch in
             old[watch] != path || missed.contains(path)
         }
         strays.formUnion(walk.watches.subtracting(old.keys))
@@ -404,11 +425,12 @@ struct FolderTree {
         paths = [:]
         for folder in walk.folders { paths[folder.watch] = folder.path }
         for (folder, _) in walk.failures {
-            for (watch, path) in old where paths[watch] == nil && Self.isIn(path, folder) { paths[watch] = path }
+            for (watch, path) in old where paths[watch] == nil && FolderWalk.isIn(path, folder) { paths[watch] = path }
         }
         for watch in strays.union(old.keys) where paths[watch] == nil { System.removeWatch(watch, from: inotify) }
         reportMissing(old)
         reportNews(walk, old)
+        exclusion = walk.exclusion
         (young, self.missed, strays, unmounted, told) = ([], [], [], [], [:])
         (mustBeChecked, hasMoved, hasLookedTooEarly) = (false, false, false)
     }
@@ -420,9 +442,9 @@ struct FolderTree {
         let right = old.filter { paths[$0.key] == $0.value }.values
         var last: Path?
         for path in wrong.sorted(by: Self.isBefore) {
-            if let last, Self.isIn(path, last) { continue }
+            if let last, FolderWalk.isIn(path, last) { continue }
             // Another folder has its path, and is known.
-            if right.contains(where: { Self.isIn($0, path) }) { continue }
+            if right.contains(where: { FolderWalk.isIn($0, path) }) { continue }
             events.append(.deleted(Entry(path, isFolder: true)))
             last = path
         }

@@ -1,11 +1,12 @@
-/// A walk through the whole tree of a watched folder, which watches each folder in it, and finds those that are news.
+/// A walk through the whole tree of a watched folder, which watches each folder in it that is not left out, and finds
+/// those that are news.
 ///
 /// A folder is watched, then listed, and then looked up once more. Who makes, moves or deletes a folder keeps the
 /// folders locked that have its names, until the notice can be read; and a listing waits for this lock. So the walk is
 /// exact if it finds each folder, and no notice waits at its end.
 struct FolderWalk {
     typealias Path = [UInt8]
-    typealias Contents = [(name: [UInt8], isFolder: Bool)]
+    typealias Contents = FolderExclusion.Contents
 
     struct Folder {
         let path: Path
@@ -25,22 +26,26 @@ struct FolderWalk {
     private(set) var failures: [(path: Path, error: LoopError)] = []
     /// Those of the folders, and others if it is not exact.
     private(set) var watches: Set<FolderWatch> = []
+    /// With the folders that are left out.
+    private(set) var exclusion: FolderExclusion
 
     /// - Parameter isNews: Whether the contents of a folder are not known.
     init(
         _ inotify: Descriptor, _ root: Path, _ rootWatch: FolderWatch, _ kinds: FolderNoticeKinds,
-        isNews: (Path, FolderWatch) -> Bool
+        _ exclusion: FolderExclusion, isNews: (Path, FolderWatch) -> Bool
     ) {
-        (self.inotify, self.root, self.kinds) = (inotify, root, kinds)
+        (self.inotify, self.root, self.kinds, self.exclusion) = (inotify, root, kinds, exclusion)
+        self.exclusion.forgetAll()
         do throws(LoopError) {
             guard try watch([]) == rootWatch else { return }
             var rest: [(Path, FolderWatch)] = [([], rootWatch)]
             while let (path, watch) = rest.popLast() {
                 // No use to go on.
                 if folders.count % 64 == 63, System.unreadBytes(in: inotify) > 0 { return }
-                let contents = try contents(of: path)
+                let isNews = isNews(path, watch)
+                let contents = self.exclusion.included(of: try contents(of: path), in: path, reports: isNews)
                 guard try self.watch(path) == watch else { return }
-                folders.append(Folder(path: path, watch: watch, contents: isNews(path, watch) ? contents : nil))
+                folders.append(Folder(path: path, watch: watch, contents: isNews ? contents : nil))
                 for (name, isFolder) in contents.reversed() where isFolder {
                     let inner = Self.join(path, name)
                     // The watched folder may be mounted in itself, too.
@@ -53,6 +58,10 @@ struct FolderWalk {
 
     static func join(_ folder: Path, _ name: Path) -> Path {
         folder.isEmpty ? name : folder + [UInt8(ascii: "/")] + name
+    }
+
+    static func isIn(_ path: Path, _ folder: Path) -> Bool {
+        path.starts(with: folder) && (path.count == folder.count || path[folder.count] == UInt8(ascii: "/"))
     }
 
     private func full(_ path: Path) -> Path { Self.join(root, path) + [0] }

@@ -13,16 +13,35 @@ final class FolderScene {
     private(set) var source: Loop.FolderSource!
     private var open: [Int32] = []
 
-    init(_ options: Loop.FolderSource.Options = [], _ prepare: (FolderScene) -> Void = { _ in }) throws {
+    convenience init(_ options: Loop.FolderSource.Options = [], _ prepare: (FolderScene) -> Void = { _ in }) throws {
+        try self.init(options, exclusion: nil, prepare)
+    }
+
+    convenience init(
+        _ options: Loop.FolderSource.Options = [], excluding exclusion: @escaping Loop.FolderSource.Exclusion,
+        _ prepare: (FolderScene) -> Void = { _ in }
+    ) throws {
+        try self.init(options, exclusion: exclusion, prepare)
+    }
+
+    init(
+        _ options: Loop.FolderSource.Options, exclusion: Loop.FolderSource.Exclusion?, _ prepare: (FolderScene) -> Void
+    ) throws {
         var template = Array("\(NSTemporaryDirectory())/folder-XXXXXX".utf8CString)
         outer = String(cString: mkdtemp(&template))
         root = outer + "/root"
         makeFolder("")
         prepare(self)
-        source = try Loop.FolderSource(root, options: options) { [log] _, events in
+        let handler: Loop.FolderSource.Handler = { [log] _, events in
             #expect(!events.isEmpty)
             for event in events { log.add(event) }
         }
+        source =
+            if let exclusion {
+                try Loop.FolderSource(root, options: options, excluding: exclusion, handler: handler)
+            } else {
+                try Loop.FolderSource(root, options: options, handler: handler)
+            }
         loop.add(source)
     }
 
