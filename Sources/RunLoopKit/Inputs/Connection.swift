@@ -237,9 +237,10 @@ extension Loop {
         public var unreadByteCount: Int { stateLock.withLock { state.unreadCount } }
 
         /// How many bytes of the peer's no handler got because of the end: what ``end()`` drops, and what was unread
-        /// when the period of ``end(within:readingFirst:)`` or ``finishSending(within:)`` was over. With them counts
-        /// the beginning of their line, if a handler of lines has not got it: ``setLineHandler(_:_:)``. From any
-        /// thread, even once the connection is closed. What comes after that is not counted.
+        /// when the period of ``end(within:readingFirst:)`` or ``finishSending(within:)``, or the ``idleLimit``, was
+        /// over. With them counts the beginning of their line, if a handler of lines has not got it:
+        /// ``setLineHandler(_:_:)``. From any thread, even once the connection is closed. What comes after that is not
+        /// counted.
         public var ignoredByteCount: Int { stateLock.withLock { state.ignoredCount } }
 
         /// A handler has got bytes, and drops them because of the end.

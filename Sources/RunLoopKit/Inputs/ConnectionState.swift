@@ -207,6 +207,7 @@ struct ConnectionState {
             } else {
                 "the peer has sent nothing for \(limit)"
             }
+        ignoredCount += unreadCount
         fail(LoopError(ownLimit: "idleLimit", missing: missing))
         return .idle(failure)
     }

@@ -46,6 +46,9 @@ struct FolderExclusion {
         folders = Set(folders.map { FolderWalk.isIn($0, old) ? new + $0.dropFirst(old.count) : $0 })
     }
 
+    /// A folder that is left out is no longer there. Nothing in it is known.
+    mutating func forgetLeftOut(_ folder: Path) { folders.remove(folder) }
+
     /// A folder is no longer there, or not watched any more.
     mutating func forget(_ folder: Path) {
         if !folders.isEmpty { folders = folders.filter { !FolderWalk.isIn($0, folder) } }

@@ -65,8 +65,9 @@ extension Loop {
         ///   itself, and those above, are no question.
         /// - *It answers* by the entry alone, always the same: the file may be gone by then, or be another one.
         /// - *It is called* on the thread that makes the source, before the initializer returns, and then on the loop's
-        ///   thread, before the handler. No lock is held. It may invalidate the source. If it runs the loop, the source
-        ///   reports nothing in that run.
+        ///   thread, before the handler. No lock is held. It may invalidate the source, and is asked about the rest of
+        ///   what was read. If it runs the loop, the source reports nothing in that run, which does not sleep while the
+        ///   folder has news.
         /// - *A move* to a name that is left out is ``Event/deleted(_:)``. One from there is ``Event/created(_:)``,
         ///   with what a folder contains. The move of a folder is both if the answer about a folder in it changes with
         ///   the path. Files in it are not asked about.

@@ -158,7 +158,7 @@ struct FolderTree {
         let path = FolderWalk.join(folder, notice.name)
         let entry = Entry(path, isFolder: kind.contains(.isFolder))
         if exclusion.leavesOut(entry) {
-            if !kind.isDisjoint(with: [.deleted, .movedFrom]) { exclusion.forget(path) }
+            if entry.isFolder, !kind.isDisjoint(with: [.deleted, .movedFrom]) { exclusion.forgetLeftOut(path) }
             return movedOut(notice.cookie)
         }
         let wasListed = !kind.isDisjoint(with: .names) && listed[folder]?.remove(notice.name) != nil

@@ -65,9 +65,13 @@ extension AwaitedTokens {
                     time = giveBack(cost, ofTime: time)
                     try await limit.enter()
                 }
-                time = takeNow(cost, insteadOf: time)
-                guard let time else { return endTurn() }
+                // It may have been cancelled after it got its place, or its turn.
+                if !Task.isCancelled {
+                    time = takeNow(cost, insteadOf: time)
+                    guard time != nil else { return endTurn() }
+                }
                 limit.leave()
+                try Task.checkCancellation()
                 if time == .max { throw Quota.NoTokens() }
             }
         } catch {

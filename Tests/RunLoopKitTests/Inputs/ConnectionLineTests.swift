@@ -193,6 +193,13 @@ import Testing
                 ends.send("y\n")
                 finishWriting(ends.writer)
             },
+            { connection, ends in
+                connection.isReceiving = false
+                ends.send("y\n")
+                // The peer takes nothing of it.
+                connection.send([UInt8](repeating: 1, count: 32_000_000))
+                connection.idleLimit = .seconds(2)
+            },
         ]
         for act in acts {
             let (lines, ignored) = try lines(act)

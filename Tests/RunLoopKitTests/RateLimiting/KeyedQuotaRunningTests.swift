@@ -142,6 +142,24 @@ import Testing
         #expect(stage.quota.take(for: "a").isAllowed)
     }
 
+    @Test("A call that is cancelled once it has its place, and before it continues, takes nothing")
+    func cancelledWithPlace() async throws {
+        let stage = try Stage(1, .atMost(1, inAny: .seconds(4)))
+        let victim = Log<Task<Void, any Error>>()
+        let found = try await stage.play { stage in
+            let busy = stage.stage.task("x") { [loop = stage.stage.loop] in
+                try await stage.quota.run(for: "x", limitedBy: stage.limit, on: loop) {
+                    try await LoopClock(loop).sleep(for: .seconds(2))
+                }
+                victim.entries[0].cancel()
+            }
+            victim.add(stage.call("a", 1))
+            return [busy, victim.entries[0]]
+        }
+        #expect(found.sorted() == ["a1 CancellationError at 2.0", "x at 2.0"])
+        #expect(stage.quota.check(for: "a").remaining == 1 && stage.limit.runningCount == 0)
+    }
+
     @Test("A call that throws frees its place, and its tokens stay taken")
     func fails() async throws {
         let stage = try Stage(1, .atMost(1, inAny: .seconds(1)))

@@ -140,7 +140,12 @@ import Testing
     func usesOlderBox() throws {
         let worker = try LoopThread(name: "ended")
         let (count, gate) = (Count(), Gate())
+        // Leaves a free slot.
+        var other: LoopBound<[String]>? = LoopBound([], on: worker.loop)
         let texts = LoopBound<[String]>([], on: worker.loop)
+        _ = other
+        other = nil
+        try worker.performAndWait {}
         var box: LoopBound<Handle>? = LoopBound(
             Handle {
                 texts.value.append("closed")

@@ -2,6 +2,8 @@
 class BoundValue: @unchecked Sendable {
     /// Where the loop lists it. Guarded by the loop's lock.
     @exclusivity(unchecked) fileprivate final var slot = BoundValues.nowhere
+    /// Orders the values by when they were boxed. Guarded by the same lock.
+    @exclusivity(unchecked) fileprivate final var turn = 0
 
     /// Releases the value. Called on the loop's thread, without any lock.
     func clear() {}
@@ -32,8 +34,11 @@ struct BoundValues {
 
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
+    private var turns = 0
 
     fileprivate mutating func insert(_ value: BoundValue) {
+        turns += 1
+        value.turn = turns
         let slot = Slot.boxed(.passUnretained(value))
         if let index = freeSlots.popLast() {
             value.slot = index
@@ -56,13 +61,13 @@ struct BoundValues {
         slots[value.slot] = .free
         freeSlots.append(value.slot)
         value.slot = Self.nowhere
-        if freeSlots.count == slots.count { self = BoundValues() }
+        if freeSlots.count == slots.count { (slots, freeSlots) = ([], []) }
         return true
     }
 
     /// The last first: a value's deinit may use one that was boxed before it.
     mutating func takeAll() -> [BoundValue] {
-        let taken = slots.reversed().compactMap(\.value)
+        let taken = slots.compactMap(\.value).sorted { $0.turn > $1.turn }
         for value in taken { value.slot = Self.nowhere }
         self = BoundValues()
         return taken
