@@ -136,19 +136,22 @@ extension Loop.FolderSource {
         ///
         /// - When the source is made, there must be a folder. Then any number may go and come. While there is none, the
         ///   source is valid, and keeps runs going; then the folders above may go and come, too.
-        /// - A folder above that is *moved* takes the folder with it, and the source with that. No event says so.
+        /// - A folder above that is *moved* takes the folder with it: so it is gone. If it is back before the source
+        ///   looks, nothing is reported.
         /// - Meanwhile the folders above the path are watched, each with one of the kernel's watches. Files that others
         ///   make there wake the loop, but call no handler.
-        /// - While the folder is there, the one above it is watched, if it may be read and a watch is left. Files that
-        ///   others delete there, or move to there, wake the loop, too, and count among the events that wait. So beside
-        ///   a folder in a busy one, such as `/tmp`, the kernel drops events sooner: ``Event/lookAgain``.
+        /// - While the folder is there, those above are watched, too, except where one may not be read, or no watch is
+        ///   left. Only a move of one of them wakes the loop. But files that others delete right above, or move to
+        ///   there, do so, too, and count among the events that wait. So beside a folder in a busy one, such as `/tmp`,
+        ///   the kernel drops events sooner: ``Event/lookAgain``.
         /// - *Mounting* makes no event. A folder in a file system that is unmounted and mounted again is found once
         ///   something changes in the folders above, as they are without it; one that is hidden by a mount is still
         ///   watched.
         /// - A relative path counts from the folder that was current when the source was made.
         /// - If the path is a symbolic link, a folder is looked for at the link, and after it has gone, at both: the
-        ///   link and what it named before. A link that is changed while its old folder is still there is not followed;
-        ///   nor is a folder found that comes where a new link points to already.
+        ///   link and what it named before. The folders above are those of what it names. A link that is changed, or
+        ///   moved, while its old folder is still there is not followed; nor is a folder found that comes where a new
+        ///   link points to already.
         public static let followsPath = Options(rawValue: 8)
     }
 }

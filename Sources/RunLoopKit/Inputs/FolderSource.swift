@@ -25,8 +25,8 @@ extension Loop {
     ///   followed; the path of the watched folder may be one.
     /// - *Too many events:* the kernel drops some, and the source reports ``Event/lookAgain``.
     /// - *The folder itself is gone:* ``Event/gone``, and the source is invalid; or, with ``Options/followsPath``, it
-    ///   waits until there is a folder at the path again. If a folder above it is renamed, the source is still valid,
-    ///   but watches no new subfolder; once events are dropped, it is gone.
+    ///   waits until there is a folder at the path again. Without that option, if a folder above it is renamed, the
+    ///   source is still valid, but watches no new subfolder; once events are dropped, it is gone.
     /// - *Where folders are moved while new ones are looked up*, some subfolders may not be watched at first. Once no
     ///   event waits, the source checks the whole tree; what it finds is `created`, and what is not there `deleted`. It
     ///   checks again after events that come meanwhile: where they never pause for as long as a check takes, it never

@@ -10,9 +10,8 @@ struct FolderTree {
     /// Without links, and absolute.
     let root: Path
     private let rootWatch: FolderWatch
-    /// The watch of the folder above, and the name there. The kernel tells of a deletion there at once, and in the
-    /// folder itself only when no process holds it.
-    private var above: (watch: FolderWatch, name: Path)?
+    /// Nil if the path is not followed.
+    private var above: FoldersAbove?
     private let kinds: FolderNoticeKinds
     private let hasSubfolders: Bool
     private var exclusion: FolderExclusion
@@ -86,7 +85,7 @@ struct FolderTree {
     }
 
     /// The number of watches.
-    var watchCount: Int { paths.count + (above == nil ? 0 : 1) }
+    var watchCount: Int { paths.count + (above?.count ?? 0) }
 
     func has(_ watch: FolderWatch) -> Bool { paths[watch] != nil }
 
@@ -134,7 +133,11 @@ struct FolderTree {
     private mutating func handle(_ notice: FolderNotice) {
         let kind = notice.kind
         if kind.contains(.overflow) { return lookAgain() }
-        if let above, notice.watch == above.watch { happened(notice, in: above) }
+        switch above?.news(in: notice) {
+        case .areOthers: lookAbove()
+        case .mayHaveLeft: findRoot()
+        case nil: break
+        }
         guard !isGone else { return }
         guard let folder = paths[notice.watch] else {
             // It may be the second half of a move to a folder that is not watched any more.
@@ -356,25 +359,25 @@ struct FolderTree {
         try System.addWatch(to: inotify, path, for: kinds.union(.folderMoved))
     }
 
-    /// Watches the folder above, too, if that may be watched. The watched one may have gone before there was that
-    /// watch.
+    /// Watches the folders above, too, from now on.
     mutating func watchAbove() {
-        guard let end = root.lastIndex(of: Self.slash), end < root.count - 1 else { return }
-        let path = end == 0 ? [Self.slash] : Path(root[..<end])
-        let kinds: FolderNoticeKinds = [.deleted, .movedTo, .onlyFolders, .besidesOthers]
-        guard let watch = try? System.addWatch(to: inotify, path + [0], for: kinds) else { return }
-        above = (watch, Path(root[(end + 1)...]))
-        findRoot()
+        above = FoldersAbove(of: root, inotify)
+        lookAbove()
     }
 
-    private mutating func happened(_ notice: FolderNotice, in above: (watch: FolderWatch, name: Path)) {
-        if notice.kind.contains(.ended) { self.above = nil }
-        if notice.name == above.name { findRoot() }
+    /// The watched folder may have gone before there were these watches. Returns why that cannot be known.
+    @discardableResult
+    private mutating func lookAbove() -> LoopError? {
+        while true {
+            let areThere = above?.watch(besides: paths) ?? true
+            let error = findRoot()
+            if areThere || isGone || error != nil { return error }
+        }
     }
 
     private mutating func isNowGone() {
         isGone = true
-        if let above { System.removeWatch(above.watch, from: inotify) }
+        above?.end()
         above = nil
         for watch in paths.keys { System.removeWatch(watch, from: inotify) }
         paths = [:]
@@ -401,7 +404,7 @@ struct FolderTree {
         (moving, young, missed, listed, told) = ([:], [], [], [:], [:])
         exclusion.forgetAll()
         // The notice of its end may have been dropped. With subfolders, what cannot be listed is reported below.
-        if let error = findRoot(), !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
+        if let error = lookAbove(), !hasSubfolders { events.append(.unwatched(Entry([], isFolder: true), error)) }
         guard hasSubfolders, !isGone else { return }
         hasMoved = true
         let old = paths
