@@ -74,9 +74,10 @@ import Testing
         #expect(program.status == 0)
         #expect(
             program.lines == [
-                "block", "debounce", "debounce for 1", "descriptor", "message", "observer", "pipe, readable", "port",
-                "process, exited with 0", "signal", "source 0", "throttle", "throttle for 2", "timer after",
-                "timer at", "timer every", "timer restartable",
+                "block", "debounce", "debounce for 1", "debounce, all of [1, 2]", "descriptor",
+                "keyed debounce, all of [1, 2]", "keyed throttle, all of [1, 2]", "message", "observer",
+                "pipe, readable", "port", "process, exited with 0", "signal", "source 0", "throttle", "throttle for 2",
+                "throttle, all of [1, 2]", "timer after", "timer at", "timer every", "timer restartable",
             ])
     }
 

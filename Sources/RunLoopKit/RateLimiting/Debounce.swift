@@ -92,7 +92,7 @@ public final class Debounce<Input: Sendable>: Limiter<Input>, @unchecked Sendabl
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
-    ///     ``Limiter/setHandler(collecting:)``.
+    ///     ``Limiter/setHandler(collecting:)``, of an actor by `setHandler(isolation:collecting:)`.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

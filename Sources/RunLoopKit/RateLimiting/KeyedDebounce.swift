@@ -82,7 +82,7 @@ public final class KeyedDebounce<Key: Hashable & Sendable, Input: Sendable>: Key
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
-    ///     ``KeyedLimiter/setHandler(collecting:)``.
+    ///     ``KeyedLimiter/setHandler(collecting:)``, of an actor by `setHandler(isolation:collecting:)`.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = .trailing, maxWait: Duration? = nil, on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

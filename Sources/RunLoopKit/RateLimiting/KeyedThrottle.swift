@@ -72,7 +72,7 @@ public final class KeyedThrottle<Key: Hashable & Sendable, Input: Sendable>: Key
     ///   - file: The source file that makes the limiter, for diagnostics.
     ///   - line: The line in that file.
     ///   - action: Called on the loop's thread, with no lock held. Never with an empty array. Nil to set it later:
-    ///     ``KeyedLimiter/setHandler(collecting:)``.
+    ///     ``KeyedLimiter/setHandler(collecting:)``, of an actor by `setHandler(isolation:collecting:)`.
     public static func collecting(
         interval: Duration, edges: RateLimitEdges = [.leading, .trailing], on loop: Loop = .current,
         in modes: Set<Loop.Mode> = [.common], whenReleased: RateLimitRelease = .discard,

@@ -226,16 +226,37 @@ case "handlers":
         let keyedThrottle = KeyedThrottle<Int, String>(interval: .milliseconds(1), isolation: .shared) {
             heard.add("\($1) \($0)")
         }
+        let collectingDebounce = Debounce<Int>.collecting(interval: .milliseconds(1), isolation: .shared) {
+            heard.add("debounce, all of \($0)")
+        }
+        let collectingThrottle = Throttle<Int>.collecting(
+            interval: .milliseconds(1), edges: .trailing, isolation: .shared
+        ) { heard.add("throttle, all of \($0)") }
+        let collectingForKeys = [
+            KeyedDebounce<String, Int>.collecting(interval: .milliseconds(1), isolation: .shared) {
+                heard.add("\($0), all of \($1)")
+            },
+            KeyedThrottle<String, Int>.collecting(
+                interval: .milliseconds(1), edges: .trailing, isolation: .shared
+            ) { heard.add("\($0), all of \($1)") },
+        ]
         source0.signal()
         port.send()
         messages.send("message")
         write(ends[1], "x", 1)
         kill(getpid(), SIGUSR1)
+        // In one turn of the loop, so all at once.
+        for input in 1...2 {
+            for limiter in [collectingDebounce, collectingThrottle] { limiter(input) }
+            for (limiter, key) in zip(collectingForKeys, ["keyed debounce", "keyed throttle"]) {
+                limiter(input, for: key)
+            }
+        }
         debounce("debounce")
         throttle("throttle")
         keyedDebounce("debounce for", for: 1)
         keyedThrottle("throttle for", for: 2)
-        await heard.wait(for: 17)
+        await heard.wait(for: 21)
     }
     for name in heard.all { print(name) }
 

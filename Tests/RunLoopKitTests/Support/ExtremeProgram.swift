@@ -360,9 +360,16 @@ final class ExtremeProgram {
         others.append(PacedQueue<Int>(cost, per: duration, burst: cost, capacity: 2, isolation: .shared) { _ in })
         if isHeads {
             others.append(Throttle<Int>(interval: duration, isolation: .shared) { _ in })
+            others.append(Throttle<Int>.collecting(interval: duration, isolation: .shared) { _ in })
+            others.append(KeyedThrottle<Int, Int>.collecting(interval: duration, isolation: .shared) { _, _ in })
             others.append(KeyedThrottle<Int, Int>(interval: duration, isolation: .shared) { _, _ in })
         } else {
             others.append(Debounce<Int>(interval: duration, maxWait: duration, isolation: .shared) { _ in })
+            others.append(Debounce<Int>.collecting(interval: duration, maxWait: duration, isolation: .shared) { _ in })
+            others.append(
+                KeyedDebounce<Int, Int>.collecting(interval: duration, maxWait: duration, isolation: .shared) {
+                    _, _ in
+                })
             others.append(
                 KeyedDebounce<Int, Int>(interval: duration, maxWait: duration, isolation: .shared) { _, _ in })
         }

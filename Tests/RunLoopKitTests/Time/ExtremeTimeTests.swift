@@ -81,7 +81,7 @@ import Testing
             "IsolatedHandlers": 4, "KeyedDebounce": 4, "KeyedLimiter": 1, "KeyedQuota": 2, "KeyedThrottle": 3,
             "LoopAndClock": 1, "LoopClock": 1, "LoopHosting": 1, "LoopRun": 2, "LoopThread": 3, "LoopThreadOptions": 2,
             "LoopThreadPool": 3,
-            "MainActorHandlers": 5, "MainActorLimiters": 5, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
+            "MainActorHandlers": 5, "MainActorLimiters": 9, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
             "Quota": 2, "QuotaWindow": 1,
             "RateLimitState": 5, "Limiter": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 3,
             "Throttle": 3,
