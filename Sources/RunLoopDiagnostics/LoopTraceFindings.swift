@@ -2,7 +2,7 @@ import RunLoopKit
 
 extension LoopTrace {
     /// A probable mistake in the program that a trace shows.
-    public struct Finding: Sendable {
+    public struct Finding: Sendable, CustomStringConvertible {
         /// What is wrong. Later versions may know more: a `switch` needs a `default`.
         public enum Kind: String, Sendable {
             /// A descriptor is ready pass after pass, and its handler leaves it ready: the loop never sleeps. Found
@@ -48,8 +48,11 @@ extension LoopTrace {
         public let start: Loop.Instant
         /// When the last of these calls ended; of lost events, ``LoopTrace/start``.
         public let end: Loop.Instant
-        /// What happened, and what would help.
+        /// What happened, and what would help: a line.
         public let text: String
+
+        /// The text, as ``LoopTrace/text`` has it, where the loop and the time come before it.
+        public var description: String { text }
 
         init(
             kind: Kind, handler: Handler, cause: Handler?, cycle: [Handler] = [], loop: Int, count: Int,

@@ -99,6 +99,9 @@ extension LoopTrace {
     }
 
     /// The callouts that kept their loops busy longest, by their ``Span/ownTime``, the longest first; at most ten.
+    ///
+    /// There is no threshold: where each call is short, the longest are, too, and no mistake. A ``StallMonitor`` has
+    /// one.
     public var longestStalls: [Span] { Array(stallIndices.map { spans[$0] }) }
 
     /// As indices into `spans`.

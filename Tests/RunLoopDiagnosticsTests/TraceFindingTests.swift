@@ -15,7 +15,12 @@ extension LoopTrace {
         tracer.attach(to: loop, as: "the loop")
         try prepare(loop, clock)
         loop.run(mode: .default, for: duration)
-        return tracer.snapshot().findings
+        let trace = tracer.snapshot()
+        for finding in trace.findings {
+            #expect("\(finding)" == finding.text && !finding.text.contains("\n"))
+            #expect(trace.text.contains(":\n    \(finding)\n"))
+        }
+        return trace.findings
     }
 }
 
