@@ -206,11 +206,11 @@ extension Loop {
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
             // Nil in a run of the exclusion.
-            guard var follower = itemLock.withLock({ self.follower.take() }) else { return 0 }
+            guard let follower = itemLock.withLock({ self.follower.take() }) else { return 0 }
             Lock.assertNoneHeld()
             let events = follower.readEvents()
             let isGone = follower.isGone
-            let handler = giveBack(consume follower, hasNews: !events.isEmpty)
+            let handler = giveBack(follower, hasNews: !events.isEmpty)
             guard let handler, !events.isEmpty else { return 0 }
             if isGone { invalidate() }
             handler(self, events)
@@ -218,7 +218,7 @@ extension Loop {
         }
 
         /// - Returns: The handler.
-        private func giveBack(_ follower: consuming FolderFollower, hasNews: Bool) -> Handler? {
+        private func giveBack(_ follower: FolderFollower, hasNews: Bool) -> Handler? {
             itemLock.withLock {
                 // An invalid source has released its exclusion.
                 guard isValid else { return nil }

@@ -134,7 +134,9 @@ struct FolderTree {
         let kind = notice.kind
         if kind.contains(.overflow) { return lookAgain() }
         switch above?.news(in: notice) {
-        case .areOthers: lookAbove()
+        case .areOthers:
+            // Another folder is there, and may not be entered yet: who waits for it hears of its permissions.
+            if let error = lookAbove(), !isGone, !System.concernsNoFolder(error.errno) { isNowGone() }
         case .mayHaveLeft: findRoot()
         case nil: break
         }
@@ -361,6 +363,8 @@ struct FolderTree {
 
     /// Watches the folders above, too, from now on.
     mutating func watchAbove() {
+        // Nothing is above it; and it may be that of a container, which has the same path.
+        guard root.count > 1 else { return }
         above = FoldersAbove(of: root, inotify)
         lookAbove()
     }

@@ -170,6 +170,21 @@ import Testing
         #expect(scene.news() == ["created a"])
     }
 
+    @Test("A new folder above that may not be entered yet is one that is waited for", .enabled(if: geteuid() != 0))
+    func closedAbove() throws {
+        let scene = try Scene()
+        defer { chmod(scene.path("outer"), 0o755) }
+        scene.move("outer", to: "away")
+        for name in ["outer", "outer/inner", "outer/inner/root"] { scene.makeFolder(name) }
+        #expect(chmod(scene.path("outer"), 0) == 0)
+        let news = scene.news()
+        #expect(news.count == 2 && news.first == Self.gone && news.last?.contains("EACCES") == true, "\(news)")
+        #expect(chmod(scene.path("outer"), 0o755) == 0)
+        #expect(scene.news() == [Self.again])
+        scene.make("outer/inner/root/b")
+        #expect(scene.news() == ["created b"])
+    }
+
     @Test("A folder that another thread deletes and makes at the same time is watched in the end")
     func concurrent() throws {
         let scene = try Scene()
