@@ -3,8 +3,8 @@ extension Loop.Connection {
     /// reports `ETIMEDOUT`, with ``LoopError/isOwnLimit``, and `idleLimit` as the call. From any thread.
     ///
     /// ```swift
-    /// connection.idleLimit = .seconds(60)
-    /// loop.add(connection, in: .common)
+    /// let client = try Loop.Connection(connectingTo: .tcp(.loopback, port: 7007))
+    /// client.idleLimit = .seconds(60)
     /// ```
     ///
     /// - *Idle* is a peer that sends nothing, while the connection receives; and that takes nothing, while bytes wait

@@ -5,7 +5,9 @@ extension KeyedQuota {
     /// ```swift
     /// let calls = KeyedQuota<String>(.atMost(5, inAny: .seconds(1)), on: loop)
     /// let atOnce = ConcurrencyLimit(3)
-    /// let answer = try await calls.run(for: account, limitedBy: atOnce, on: loop) { try await send(request) }
+    /// let answer = try await calls.run(for: "example.org", limitedBy: atOnce, on: loop) {
+    ///     try await fetchResults(for: "run loop")
+    /// }
     /// ```
     ///
     /// - *The tokens* are taken when the function is called, and not while it waits for its place. So the rate holds
