@@ -197,7 +197,7 @@ struct ConnectionState {
     /// Fails if the peer was idle.
     mutating func expireIfIdle(for limit: Duration) -> Idleness {
         guard let descriptor, let interest, !interest.isEmpty else { return .paused }
-        // Without an answer nobody knows.
+        // If the kernel does not answer, the peer counts as active.
         guard System.openReadiness(of: descriptor.number, for: interest)?.isEmpty == true else { return .active }
         let missing =
             if isConnecting {

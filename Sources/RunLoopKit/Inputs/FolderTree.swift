@@ -363,7 +363,7 @@ struct FolderTree {
 
     /// Watches the folders above, too, from now on.
     mutating func watchAbove() {
-        // Nothing is above it; and it may be that of a container, which has the same path.
+        // No folder is above the root. The root of a container has the same path.
         guard root.count > 1 else { return }
         above = FoldersAbove(of: root, inotify)
         lookAbove()

@@ -20,8 +20,8 @@ struct FoldersAbove {
 
     var count: Int { watches.count }
 
-    /// Watches the folders that are above the path now, and no others, but for those that may not be watched. The
-    /// caller must then look whether the folder is at its path.
+    /// Watches the folders that are above the path now, except those that may not be watched, and removes the other
+    /// watches. The caller must then look whether the folder is at its path.
     ///
     /// - Parameter paths: The watches in the folder, one of which may be the same, by a mount.
     /// - Returns: False if one was not there: if the folder is at its path, the caller must call this again.

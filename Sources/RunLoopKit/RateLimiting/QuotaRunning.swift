@@ -56,7 +56,7 @@ extension AwaitedTokens {
         _ cost: Int, forPlaceOf limit: ConcurrencyLimit, on loop: Loop
     ) async throws {
         let waiter = lineUp(cost)
-        // When the tokens are there that it is charged with.
+        // When the charged tokens are there; nil while none are charged.
         var time: Int64? = try await waiter.turn.value { withdraw(waiter) }
         do {
             while true {
@@ -82,16 +82,16 @@ extension AwaitedTokens {
         }
     }
 
-    /// Gives tokens back that are there, for as long as the task waits for its place. Returns nil; or the time, if they
-    /// stay charged: a cost that the quota never holds would be awaited without an end.
+    /// Gives the tokens back, since the task is about to wait for its place, and returns nil. A cost that the quota
+    /// never holds stays charged, or it would be awaited without an end: then this returns the time.
     private func giveBack(_ cost: Int, ofTime time: Int64?) -> Int64? {
         guard rules.canHold(cost) else { return time }
         change { tokens, _, now in takeBack(cost, ofTime: time, from: &tokens, at: now) }
         return nil
     }
 
-    /// Takes the tokens. Returns nil; or if others have taken some meanwhile, when those are there that it is charged
-    /// with.
+    /// Takes the tokens, and returns nil. If others have taken some meanwhile, charges them, and returns when they are
+    /// there.
     private func takeNow(_ cost: Int, insteadOf time: Int64?) -> Int64? {
         guard rules.canHold(cost) else { return nil }
         return change { tokens, _, now in

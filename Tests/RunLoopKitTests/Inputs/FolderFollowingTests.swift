@@ -10,9 +10,6 @@ import Testing
     private typealias Source = Loop.FolderSource
     private typealias Scene = FollowingScene
 
-    private static let gone = "the folder is gone"
-    private static let again = "look again at everything"
-
     @Test(
         "A folder that comes again is watched", arguments: [Source.Options.followsPath, [.followsPath, .subfolders]])
     private func again(_ options: Source.Options) throws {
@@ -21,7 +18,7 @@ import Testing
         scene.make(root + "/a")
         scene.remove(root + "/a")
         scene.remove(root)
-        #expect(scene.news() == ["created a", "deleted a", Self.gone])
+        #expect(scene.news() == ["created a", "deleted a", Scene.gone])
         #expect(scene.source.isValid && scene.news() == [])
         // Others come and go beside it.
         scene.make("outer/inner/other")
@@ -29,7 +26,7 @@ import Testing
         #expect(scene.news() == [])
         scene.makeFolder(root)
         scene.make(root + "/b")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         #expect(scene.source.watchCount == scene.depth(root))
         scene.make(root + "/c")
         scene.makeFolder(root + "/d")
@@ -46,15 +43,15 @@ import Testing
             scene.remove(root)
             scene.makeFolder(root)
             scene.make(root + "/a")
-            #expect(scene.news() == [Self.gone, Self.again])
+            #expect(scene.news() == [Scene.gone, Scene.again])
             scene.make(root + "/b")
             #expect(scene.news() == ["created b"])
             scene.move(root, to: "elsewhere")
             scene.make("elsewhere/c")
-            #expect(scene.news() == [Self.gone])
+            #expect(scene.news() == [Scene.gone])
             scene.move("elsewhere", to: root)
             scene.make(root + "/d")
-            #expect(scene.news() == [Self.again])
+            #expect(scene.news() == [Scene.again])
             for name in "abcd" { scene.remove("\(root)/\(name)") }
             #expect(scene.news().count == 4)
         }
@@ -66,7 +63,7 @@ import Testing
     func foldersAbove() throws {
         let scene = try Scene()
         for name in ["outer/inner/root", "outer/inner", "outer"] { scene.remove(name) }
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
         scene.make("outer")
         #expect(scene.news() == [])
         scene.remove("outer")
@@ -80,7 +77,7 @@ import Testing
         #expect(scene.news() == [])
         scene.remove("outer")
         scene.move("old", to: "outer")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         scene.make("outer/inner/root/a")
         #expect(scene.news() == ["created a"])
     }
@@ -109,8 +106,8 @@ import Testing
                 }
             }
             let news = scene.news()
-            if news.contains(Self.gone) { isWatched = false }
-            if let last = news.lastIndex(of: Self.again), last > news.lastIndex(of: Self.gone) ?? -1 {
+            if news.contains(Scene.gone) { isWatched = false }
+            if let last = news.lastIndex(of: Scene.again), last > news.lastIndex(of: Scene.gone) ?? -1 {
                 isWatched = true
             }
             let root = scene.path("outer/inner/root")
@@ -137,10 +134,10 @@ import Testing
             } else {
                 scene.remove(root)
             }
-            #expect(scene.news() == ["created a", "deleted a", Self.gone] + (isReplaced ? [Self.again] : []))
+            #expect(scene.news() == ["created a", "deleted a", Scene.gone] + (isReplaced ? [Scene.again] : []))
             if !isReplaced {
                 scene.makeFolder(root)
-                #expect(scene.news() == [Self.again])
+                #expect(scene.news() == [Scene.again])
             }
             scene.make(root + "/b")
             scene.remove(root + "/b")
@@ -178,9 +175,9 @@ import Testing
         for name in ["outer", "outer/inner", "outer/inner/root"] { scene.makeFolder(name) }
         #expect(chmod(scene.path("outer"), 0) == 0)
         let news = scene.news()
-        #expect(news.count == 2 && news.first == Self.gone && news.last?.contains("EACCES") == true, "\(news)")
+        #expect(news.count == 2 && news.first == Scene.gone && news.last?.contains("EACCES") == true, "\(news)")
         #expect(chmod(scene.path("outer"), 0o755) == 0)
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         scene.make("outer/inner/root/b")
         #expect(scene.news() == ["created b"])
     }
@@ -196,7 +193,7 @@ import Testing
         thread.loop.add(source)
         for round in 0..<100 {
             for name in ["outer/inner/root", "outer/inner", "outer"] { scene.remove(name) }
-            if round % 3 == 0 { spin(until: seen.entries.last == Self.gone) }
+            if round % 3 == 0 { spin(until: seen.entries.last == Scene.gone) }
             for name in ["outer", "outer/inner", "outer/inner/root"] { scene.makeFolder(name) }
         }
         // The source may still watch a folder of an earlier round, and then look again at what is there by then.
@@ -222,14 +219,14 @@ import Testing
         #expect(scene.news() == ["created a"])
         scene.remove("outer/inner/root/a")
         scene.remove("outer/inner/root")
-        #expect(scene.news() == ["deleted a", Self.gone, Self.again])
+        #expect(scene.news() == ["deleted a", Scene.gone, Scene.again])
         scene.make("next/b")
         #expect(scene.news() == ["created b"])
         scene.remove("next/b")
         scene.remove("next")
-        #expect(scene.news() == ["deleted b", Self.gone])
+        #expect(scene.news() == ["deleted b", Scene.gone])
         scene.makeFolder("next")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         scene.make("next/c")
         #expect(scene.news() == ["created c"])
     }
@@ -240,10 +237,10 @@ import Testing
         let scene = try Scene(at: "outer/up") { $0.link("outer/up", to: "outer/inner") }
         scene.remove("outer/inner/root")
         scene.remove("outer/inner")
-        #expect(scene.news() == ["deleted root/", Self.gone])
+        #expect(scene.news() == ["deleted root/", Scene.gone])
         scene.remove("outer/up")
         scene.link("outer/up", to: "outer")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         scene.make("outer/a")
         #expect(scene.news() == ["created a"] && scene.source.watchCount == scene.depth("outer"))
     }
@@ -254,9 +251,9 @@ import Testing
             repeating: "../", count: FileManager.default.currentDirectoryPath.split(separator: "/").count + 2)
         let scene = try Scene(at: up + ".")
         scene.remove("outer/inner/root")
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
         scene.makeFolder("outer/inner/root")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         scene.make("outer/inner/root/a")
         #expect(scene.news() == ["created a"])
     }
@@ -269,7 +266,7 @@ import Testing
         let plain = try Scene([])
         plain.remove("outer/inner/root")
         plain.makeFolder("outer/inner/root")
-        #expect(plain.news() == [Self.gone] && !plain.source.isValid)
+        #expect(plain.news() == [Scene.gone] && !plain.source.isValid)
     }
 
     @Test("A folder that may not be read is reported once, and watched when it may be", .enabled(if: geteuid() != 0))
@@ -277,13 +274,13 @@ import Testing
         let scene = try Scene()
         let root = "outer/inner/root"
         scene.remove(root)
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
         #expect(mkdir(scene.path(root), 0) == 0)
         scene.make("outer/inner/other")
         let news = scene.news()
         #expect(news.count == 1 && news[0].hasPrefix("cannot watch /: ") && news[0].contains("EACCES"))
         #expect(chmod(scene.path(root), 0o755) == 0)
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
     }
 
     @Test("Its explanation says that the folder is gone")
@@ -320,10 +317,10 @@ import Testing
             guard call == .openFolder else { return }
             // As a folder that comes again.
             scene.move("outer", to: "away")
-            #expect(scene.news() == [Self.gone])
+            #expect(scene.news() == [Scene.gone])
             scene.move("away", to: "outer")
             let news = Faults(.init(call, first: 2, error: error.code)).whileArmed { scene.news() }
-            #expect((news == [Self.again]) == error.isPassedOver, "\(news)")
+            #expect((news == [Scene.again]) == error.isPassedOver, "\(news)")
         }
     #endif
 }

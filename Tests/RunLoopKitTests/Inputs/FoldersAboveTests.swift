@@ -11,8 +11,6 @@ import Testing
     private typealias Scene = FollowingScene
 
     private static let root = "outer/inner/root"
-    private static let gone = "the folder is gone"
-    private static let again = "look again at everything"
 
     @Test("A folder above that is moved takes the folder from its path", arguments: ["outer", "outer/inner"])
     func moved(_ name: String) throws {
@@ -21,11 +19,11 @@ import Testing
         for _ in 0..<2 {
             scene.make(Self.root + "/a")
             scene.move(name, to: "away")
-            #expect(scene.news() == ["created a", Self.gone])
+            #expect(scene.news() == ["created a", Scene.gone])
             scene.make("away/other")
             #expect(scene.news() == [])
             scene.move("away", to: name)
-            #expect(scene.news() == [Self.again] && scene.source.watchCount == count)
+            #expect(scene.news() == [Scene.again] && scene.source.watchCount == count)
             scene.remove(Self.root + "/a")
             scene.remove(name + "/other")
             #expect(scene.news() == ["deleted a"])
@@ -41,7 +39,7 @@ import Testing
         for name in ["outer", "outer/inner", Self.root] { scene.makeFolder(name) }
         scene.make(Self.root + "/a")
         scene.make("away/inner/root/b")
-        #expect(scene.news() == [Self.gone, Self.again])
+        #expect(scene.news() == [Scene.gone, Scene.again])
         scene.make("away/inner/root/c")
         scene.make(Self.root + "/d")
         #expect(scene.news() == ["created d"])
@@ -49,7 +47,7 @@ import Testing
         scene.move("away", to: "elsewhere")
         #expect(scene.news() == [])
         scene.move("outer/inner", to: "away")
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
     }
 
     @Test("A folder that is moved away and back is still watched, and so are those above")
@@ -72,7 +70,7 @@ import Testing
         scene.move("next", to: "outer")
         #expect(scene.news() == [] && scene.source.watchCount == count)
         scene.move("outer", to: "next")
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
     }
 
     @Test("Without the option, the source goes on with the folder")
@@ -87,10 +85,10 @@ import Testing
     func links() throws {
         let scene = try Scene(at: "link/root") { $0.link("link", to: "outer/inner") }
         scene.move("outer", to: "away")
-        #expect(scene.news() == [Self.gone])
+        #expect(scene.news() == [Scene.gone])
         scene.move("away", to: "outer")
         scene.make(Self.root + "/a")
-        #expect(scene.news() == [Self.again])
+        #expect(scene.news() == [Scene.again])
         // A new link, and its folder, are found once the old folder has gone.
         scene.makeFolder("next")
         scene.makeFolder("next/root")
@@ -98,7 +96,7 @@ import Testing
         scene.link("link", to: "next")
         #expect(scene.news() == [])
         scene.move("outer/inner", to: "away")
-        #expect(scene.news() == [Self.gone, Self.again])
+        #expect(scene.news() == [Scene.gone, Scene.again])
         scene.make("next/root/b")
         #expect(scene.news() == ["created b"])
     }
@@ -120,12 +118,12 @@ import Testing
         scene.loop.add(source)
         #expect(hasMoved.isOpenNow)
         _ = scene.news()
-        #expect(log.entries == [Self.gone])
+        #expect(log.entries == [Scene.gone])
         scene.move("away", to: "outer")
         _ = scene.news()
         scene.make(Self.root + "/a")
         _ = scene.news()
-        #expect(log.entries == [Self.gone, Self.again, "created a"])
+        #expect(log.entries == [Scene.gone, Scene.again, "created a"])
     }
 
     #if DEBUG
@@ -175,7 +173,7 @@ import Testing
         }
         spin(until: isReported())
         scene.move("outer/inner", to: "away")
-        spin(until: seen.entries.last == Self.gone)
+        spin(until: seen.entries.last == Scene.gone)
         #expect(source!.isValid)
         thread.stop()
         thread.joinBlocking()

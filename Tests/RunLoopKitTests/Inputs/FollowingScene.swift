@@ -6,6 +6,10 @@ import Testing
 
 /// A temporary folder, in it three more, one in the other, a source for the innermost, and a log.
 final class FollowingScene {
+    // What events are called.
+    static let gone = "the folder is gone"
+    static let again = "look again at everything"
+
     let scratch: String
     let loop = Loop.inVirtualTime().0
     let log = Log<Loop.FolderSource.Event>()

@@ -83,10 +83,10 @@ extension Loop {
 
     /// Releases a value whose box is gone, as soon as the loop's thread comes around.
     func releaseOnItsThread(_ value: BoundValue) {
-        // In a forked child nobody else has it.
+        // A forked child does not have the loop's thread: the caller's reference is the last one.
         guard isOfThisProcess else { return }
-        // Nor has anybody once it is not listed: but if the end has taken it, the loop's thread releases it.
         if isOnOwnThread { return lock.withLock { _ = boundValues.remove(value) } }
+        // A value that the end has taken is released by the end.
         guard lock.withLock({ boundValues.abandon(value) }) else { return }
         // If the block is refused or dropped, the end releases the value.
         _ = perform(in: .common, Place("release of a LoopBound", 0)) { [unowned self] in
