@@ -211,9 +211,15 @@
                 let ends = ConnectionEnds()
                 let loop = Loop.current
                 let events = ConnectionEvents(play, play.capture())
-                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                let connection = try! Loop.Connection(owning: ends.mine) { _, event in
+                    events.note(event)
+                    if case .closed = event { loop.stop() }
+                }
                 connection.idleLimit = .seconds(100)
                 loop.add(connection, in: .default)
+                // Without an item the run would end while the connection is removed.
+                let keeper = Loop.Timer(after: .seconds(2000)) { _ in }
+                loop.add(keeper, in: .default)
                 let threads = [
                     start { ends.write() },
                     start {
@@ -223,9 +229,8 @@
                     start { connection.idleLimit = .seconds(10) },
                 ]
                 let begin = loop.now
-                var result: Loop.RunResult
-                // Without the connection a run has nothing to wait for.
-                repeat { result = loop.run(mode: .default, for: .seconds(1000)) } while connection.isValid
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                keeper.invalidate()
                 for thread in threads { System.join(thread) }
                 let time = begin.duration(to: loop.now)
                 play.require(time < .seconds(12), "It is \(result) after \(time).")
