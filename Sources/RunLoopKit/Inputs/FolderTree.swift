@@ -65,10 +65,11 @@ struct FolderTree {
         ]
         if options.contains(.attributes) { kinds.insert(.attributes) }
         if options.contains(.everyWrite) { kinds.insert(.modified) }
+        // One of the folders above may be mounted in the tree, too, and what is asked of it last counts.
+        if options.contains(.followsPath) { kinds.insert(.folderMoved) }
         self.kinds = kinds
         rootWatch = try Self.addRootWatch(to: inotify, path + [0], kinds)
-        // The current folder may change.
-        root = System.resolved(path + [0]) ?? path
+        root = Self.resolved(path, rootWatch, inotify, kinds)
         paths = [rootWatch: []]
         guard hasSubfolders else { return }
         watchContents(of: [], rootWatch, reports: false)
@@ -135,6 +136,8 @@ struct FolderTree {
         if kind.contains(.overflow) { return lookAgain() }
         switch above?.news(in: notice) {
         case .areOthers:
+            // For a moment, other subfolders may have been at the paths that were looked up.
+            hasMoved = true
             // Another folder is there, and may not be entered yet: who waits for it hears of its permissions.
             if let error = lookAbove(), !isGone, !System.concernsNoFolder(error.errno) { isNowGone() }
         case .mayHaveLeft: findRoot()
@@ -359,6 +362,22 @@ struct FolderTree {
         to inotify: Descriptor, _ path: Path, _ kinds: FolderNoticeKinds
     ) throws(LoopError) -> FolderWatch {
         try System.addWatch(to: inotify, path, for: kinds.union(.folderMoved))
+    }
+
+    /// The path without links, and absolute, since the current folder may change; unless it leads elsewhere: links in
+    /// `/proc` may lead to a folder that has no path here, such as one of another container.
+    private static func resolved(
+        _ path: Path, _ watch: FolderWatch, _ inotify: Descriptor, _ kinds: FolderNoticeKinds
+    ) -> Path {
+        guard let resolved = System.resolved(path + [0]) else { return path }
+        do throws(LoopError) {
+            let other = try addRootWatch(to: inotify, resolved + [0], kinds)
+            if other == watch { return resolved }
+            System.removeWatch(other, from: inotify)
+        } catch {
+            if !System.saysNoFolder(error.errno) { return resolved }
+        }
+        return path
     }
 
     /// Watches the folders above, too, from now on.

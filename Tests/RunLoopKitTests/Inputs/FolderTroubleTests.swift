@@ -32,31 +32,86 @@ import Testing
         }
     }
 
-    /// The loop runs on a thread that has mounts of its own.
+    /// Calls `body` on a thread that has mounts of its own, if that is allowed.
+    private func withOwnMounts(_ body: @escaping @Sendable () throws -> Void) throws {
+        let thread = try System.startThread(stackSize: nil) {
+            let isAllowed = unshare(0x20000) == 0  // CLONE_NEWNS
+            guard isAllowed, mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else { return }
+            #expect(throws: Never.self) { try body() }
+        }
+        System.join(thread)
+    }
+
     @Test("After an unmount, what was below the file system is reported and watched", .enabled(if: geteuid() == 0))
-    func unmount() async {
-        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            Thread.detachNewThread {
-                defer { done.resume() }
-                let isAllowed = unshare(0x20000) == 0  // CLONE_NEWNS
-                guard isAllowed, mount("none", "/", nil, UInt(MS_REC | MS_PRIVATE), nil) == 0 else { return }
-                let scene = try? Scene(.subfolders) {
-                    $0.makeFolder("sub")
-                    $0.make("sub/below")
-                    #expect(mount("none", $0.path("sub"), "tmpfs", 0, nil) == 0)
-                    $0.makeFolder("sub/inner")
-                }
-                guard let scene else {
-                    Issue.record("There is no source.")
-                    return
-                }
-                scene.make("sub/inner/a")
-                #expect(scene.news(1) == ["created sub/inner/a"])
-                #expect(umount(scene.path("sub")) == 0)
-                #expect(scene.news(3) == ["deleted sub/", "created sub/", "created sub/below"])
-                scene.make("sub/b")
-                #expect(scene.news(1) == ["created sub/b"])
+    func unmount() throws {
+        try withOwnMounts {
+            let scene = try Scene(.subfolders) {
+                $0.makeFolder("sub")
+                $0.make("sub/below")
+                #expect(mount("none", $0.path("sub"), "tmpfs", 0, nil) == 0)
+                $0.makeFolder("sub/inner")
             }
+            scene.make("sub/inner/a")
+            #expect(scene.news(1) == ["created sub/inner/a"])
+            #expect(umount(scene.path("sub")) == 0)
+            #expect(scene.news(3) == ["deleted sub/", "created sub/", "created sub/below"])
+            scene.make("sub/b")
+            #expect(scene.news(1) == ["created sub/b"])
+        }
+    }
+
+    /// The link leads into the root of a thread that has mounts of its own. Its path without links is that of another
+    /// folder here.
+    @Test("A folder that has no path here is followed by a link of /proc", .enabled(if: geteuid() == 0))
+    func otherMounts() throws {
+        let root = "link/inner/root"
+        let scratch = Log<String>()
+        let (isMounted, isOver) = (Gate(), Gate())
+        let owner = try System.startThread(stackSize: nil) {
+            defer { isMounted.open() }
+            #expect(throws: Never.self) {
+                try withOwnMounts {
+                    let inner = try FollowingScene {
+                        #expect(mount("none", $0.path("outer"), "tmpfs", 0, nil) == 0)
+                        for name in ["outer/inner", "outer/inner/root"] { $0.makeFolder(name) }
+                    }
+                    scratch.add("/proc/\(System.threadIdentity.id)/root" + inner.path("outer"))
+                    isMounted.open()
+                    isOver.wait()
+                    #expect(umount2(inner.path("outer"), 2) == 0)  // MNT_DETACH
+                }
+            }
+        }
+        isMounted.wait()
+        if let target = scratch.entries.first {
+            let scene = try FollowingScene(at: root) { #expect(symlink(target, $0.path("link")) == 0) }
+            scene.make(root + "/a")
+            #expect(scene.news() == ["created a"])
+            scene.remove(root + "/a")
+            scene.remove(root)
+            #expect(scene.news() == ["deleted a", FollowingScene.gone])
+            scene.makeFolder(root)
+            #expect(scene.news() == [FollowingScene.again])
+        }
+        isOver.open()
+        System.join(owner)
+    }
+
+    @Test("A folder above that is mounted in the tree still tells of its move", .enabled(if: geteuid() == 0))
+    func folderAboveInTree() throws {
+        try withOwnMounts {
+            let root = "outer/inner/root"
+            let scene = try FollowingScene([.followsPath, .subfolders]) {
+                for name in ["here", "old"] { $0.makeFolder(root + "/" + name) }
+                #expect(mount($0.path("outer"), $0.path(root + "/here"), nil, UInt(MS_BIND), nil) == 0)
+            }
+            defer { #expect(umount2(scene.path("away/inner/root/here"), 2) == 0) }  // MNT_DETACH
+            // The tree is checked.
+            scene.move(root + "/old", to: root + "/new")
+            scene.makeFolder(root + "/another")
+            #expect(scene.news().contains("created another/"))
+            scene.move("outer", to: "away")
+            #expect(scene.news().last == FollowingScene.gone)
         }
     }
 
