@@ -99,7 +99,7 @@ extension Loop {
                 return nil
             }
             let fresh = Report(events: report.events, age: .fresh, answer: waker.answer)
-            return work(of: source, report.token, behind: fresh).map { .source1($0) }
+            return work(of: source, report.token, behind: fresh, in: mode).map { .source1($0) }
         }
     }
 
@@ -114,7 +114,7 @@ extension Loop {
         guard let token = mode.source1s.token(of: port), let source = mode.source1s.source(for: token) else {
             return nil
         }
-        return work(of: source, token, behind: .fresh([])).map { .source1($0) }
+        return work(of: source, token, behind: .fresh([]), in: mode).map { .source1($0) }
     }
 
     /// Lists all that is ready, in the order in which it became ready.

@@ -88,7 +88,7 @@ extension Loop {
         default:
             return lock.withLock {
                 source(behind: entry, in: mode).flatMap {
-                    work(of: $0, entry.token, behind: report(of: entry, isFresh: isFresh))
+                    work(of: $0, entry.token, behind: report(of: entry, isFresh: isFresh), in: mode)
                 }
             }.map { .source1($0) }
         }
@@ -105,7 +105,7 @@ extension Loop {
     func workLeft(of ready: ReadySource, in mode: ModeState) -> ReadySource? {
         lock.assertHeld()
         return mode.source1s.source(for: ready.token).flatMap {
-            work(of: $0, ready.token, behind: ready.report.afterObservers)
+            work(of: $0, ready.token, behind: ready.report.afterObservers, in: mode)
         }
     }
 
@@ -128,10 +128,12 @@ extension Loop {
     }
 
     /// What a source has to handle; nil when it has nothing.
-    func work(of source: any Source1, _ token: UInt64, behind report: Report) -> ReadySource? {
-        source.workBehind(report).map {
-            let found = Report(events: $0, age: report.age, answer: report.answer)
-            return ReadySource(source: source, token: token, report: found)
+    func work(of source: any Source1, _ token: UInt64, behind report: Report, in mode: ModeState) -> ReadySource? {
+        guard let events = source.workBehind(report) else {
+            if report.age == .fresh { mode.updateWatches(of: source) }
+            return nil
         }
+        let found = Report(events: events, age: report.age, answer: report.answer)
+        return ReadySource(source: source, token: token, report: found)
     }
 }

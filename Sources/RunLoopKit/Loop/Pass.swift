@@ -264,7 +264,10 @@ extension Loop {
     /// Returns the number of calls that were due.
     @inline(__always)
     private func performOnce(_ source: any Source1, _ report: Report, of run: Run) -> Int {
-        guard source.isValid else { return 0 }
+        guard source.isValid else {
+            takeOutInvalid(source, from: run.mode)
+            return 0
+        }
         return callOut(Callout(.source1, source, cause: source.takeCause())) {
             source.requireActor(on: self)
             return loopIsCallingOutToASource1(source, report, run.mode)
@@ -347,7 +350,10 @@ extension Loop {
     /// Calls the handler of a timer if it is due at `now`.
     @inline(__always)
     private func fire(_ timer: Timer, at now: Int64, in run: Run, unlocking held: consuming Lock.Held) {
-        guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else { return lock.unlock(held) }
+        guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else {
+            lock.unlock(held)
+            return timer.isValid ? () : takeOutInvalid(timer, from: run.mode)
+        }
         run.firing = timer
         lock.unlock(held)
         own.host?.mayHaveMore(in: self)

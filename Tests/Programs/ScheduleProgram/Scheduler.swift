@@ -118,22 +118,8 @@
             }
             var choice = Choice(current: current, enabled: enabled, step)
             choice.chosen = order.pick(choice, at: choices.count)
-            choice.chosen = fair(choice)
             choices.append(choice)
             return choice.chosen
-        }
-
-        private var turnsInARow = 0
-        private static let mostTurnsInARow = 1000
-
-        /// Another thread than the chosen one if that has gone on for long: it may spin until the other has done
-        /// something, as a loop does while a descriptor is ready that the other is about to disarm.
-        private func fair(_ choice: Choice) -> Int {
-            turnsInARow = choice.chosen == choices.last?.chosen ? turnsInARow + 1 : 0
-            let others = choice.others
-            guard turnsInARow >= Scheduler.mostTurnsInARow, let first = others.first else { return choice.chosen }
-            turnsInARow = 0
-            return others.first { $0 > choice.chosen } ?? first
         }
 
         /// The threads that can go on.

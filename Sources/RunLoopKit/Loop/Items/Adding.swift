@@ -143,6 +143,14 @@ extension Loop {
         lock.withLock { takeOutWhileLocked(item, from: modes) }
     }
 
+    /// Takes an item out of a mode that another thread has invalidated, and is about to take out. Meanwhile it would be
+    /// ready again and again, as in `ModeState.updateWatches(of:)`.
+    @inline(never)
+    func takeOutInvalid(_ item: Item, from mode: ModeState) {
+        Lock.assertNoneHeld()
+        for mode in takeOut(item, from: ModeList(mode, nil, [])) { item.notifyLeft(mode, of: self) }
+    }
+
     // The rest is called with the lock held.
 
     @inline(__always)

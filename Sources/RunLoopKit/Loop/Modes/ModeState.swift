@@ -337,6 +337,16 @@ final class ModeState {
         }
     }
 
+    /// The kernel has reported a source that has nothing to handle: another thread has changed what the source wants,
+    /// and has not told the kernel yet. The loop does, since it would be told the same again and again; and would keep
+    /// a thread of a lower priority from its processor, for ever.
+    @inline(never)
+    func updateWatches(of source: any Source1) {
+        // What is reported once only is not reported again, unless it is changed.
+        guard !source.watches.isEmpty, source.watches.allSatisfy({ !($0.events ?? []).contains(.edge) }) else { return }
+        watchesChanged(of: source, areWatched: true)
+    }
+
     func remove(_ source: any Source1) {
         assertLocked()
         let isWatched = source1s.remove(source)
