@@ -34,11 +34,11 @@ import Testing
         try playAll { name in ["exhaust", "0", "\(orders)"] + (name.map { [$0] } ?? []) }
     }
 
-    @Test("Nor does a random one")
-    func randomOrders() throws {
+    @Test("Nor does a random one, also if waits end without a reason", arguments: [[], ["--interrupts"]])
+    func randomOrders(_ options: [String]) throws {
         let seed = LongRun.isOn ? UInt64.random(in: 0..<1_000_000_000) : 1
         let orders = LongRun.count(200, plain: 5)
-        try playAll { name in ["random", name ?? "all", "\(seed)", "\(orders)", "4"] }
+        try playAll { name in ["random", name ?? "all", "\(seed)", "\(orders)", "4"] + options }
     }
 
     /// Each release of an object while a lock is held is a point here: another thread may make it the last one.

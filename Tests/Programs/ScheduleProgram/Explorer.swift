@@ -107,6 +107,9 @@
             return Set(shared).union([Choice.placeOfReleases])
         }
 
+        /// How often all waits end as by a signal, in each random order.
+        nonisolated(unsafe) static var interruptions = 0
+
         /// Orders by priorities, one for each seed.
         func playRandomly(seeds: Range<UInt64>, depth: Int) -> Result {
             var result = Result()
@@ -115,7 +118,8 @@
             for seed in seeds {
                 findings.executions += 1
                 findings.replay = "random '\(program.name)' \(seed) 1 \(depth)"
-                let choices = program.execute(Priorities(seed: seed, length: length, depth: depth), findings)
+                let choices = program.execute(
+                    Priorities(seed: seed, length: length, depth: depth, interruptions: Self.interruptions), findings)
                 result.executions += 1
                 result.longest = max(result.longest, choices.count)
             }

@@ -4,6 +4,13 @@
     /// Who goes on at each choice.
     protocol Order {
         mutating func pick(_ choice: Choice, at index: Int) -> Int
+
+        /// Whether every wait in the kernel ends at this choice, as by a signal.
+        func interruptsWaits(at index: Int) -> Bool
+    }
+
+    extension Order {
+        func interruptsWaits(at index: Int) -> Bool { false }
     }
 
     /// At a choice, another thread than the usual one goes on.
@@ -33,15 +40,20 @@
         private var priorities: [Int] = []
         private var places: Set<Int> = []
         private var lowest = 0
+        private var interruptions: Set<Int> = []
 
         /// - Parameters:
         ///   - length: How many choices there are, about.
         ///   - depth: How many places, and one.
-        init(seed: UInt64, length: Int, depth: Int) {
+        ///   - interruptions: How often all waits end.
+        init(seed: UInt64, length: Int, depth: Int, interruptions count: Int) {
             var random = SplitMix(seed)
             for _ in 0..<ThreadSet.capacity { priorities.append(1 + random.below(1_000_000)) }
             for _ in 1..<depth { places.insert(random.below(length)) }
+            for _ in 0..<count { interruptions.insert(random.below(length)) }
         }
+
+        func interruptsWaits(at index: Int) -> Bool { interruptions.contains(index) }
 
         mutating func pick(_ choice: Choice, at index: Int) -> Int {
             if places.contains(index), let current = choice.current {

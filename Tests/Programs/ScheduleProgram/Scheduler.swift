@@ -39,7 +39,8 @@
             let number: Int
             var state = State.reserved
             var thread: UInt?
-            var isTimeUp = false
+            /// Why its wait has ended; 0 if it was woken.
+            var error: Int32 = 0
             /// The thread that it is about to start.
             var child: Int?
             /// The last step that it has reached.
@@ -113,6 +114,7 @@
             guard choices.count < stepLimit else { findings.found("More than \(stepLimit) steps. \(stateOfAll)") }
             if hasCalled { lookAtDescriptors() }
             if case .descriptor = members.first?.state, let complaint = complaint() { findings.found(complaint) }
+            if order.interruptsWaits(at: choices.count) { interruptWaits() }
             while enabled.isEmpty {
                 guard jump() else { findings.found("No thread can go on. \(stateOfAll)") }
             }
@@ -150,11 +152,22 @@
             fireTimers()
             for member in members {
                 guard let deadline = member.state.deadline, deadline <= now else { continue }
-                member.isTimeUp = true
+                member.error = ETIMEDOUT
                 set(member, .canRun)
             }
             lookAtDescriptors()
             return true
+        }
+
+        private func interruptWaits() {
+            for member in members {
+                switch member.state {
+                case .word, .descriptor: break
+                default: continue
+                }
+                member.error = EINTR
+                set(member, .canRun)
+            }
         }
 
         private func fireTimers() {
@@ -174,7 +187,7 @@
         }
 
         private func block(_ thread: Int, _ state: State) {
-            members[thread].isTimeUp = false
+            members[thread].error = 0
             set(members[thread], state)
             hasCalled = true
             handOver(from: thread, to: choose(for: thread))
@@ -211,7 +224,7 @@
             defer { part.goOn() }
             guard word.load(as: UInt32.self) == value else { return EAGAIN }
             block(thread, .word(word, until: deadline))
-            return members[thread].isTimeUp ? ETIMEDOUT : 0
+            return members[thread].error
         }
 
         func wake(at word: UnsafeRawPointer, atMost count: Int32) -> Int {

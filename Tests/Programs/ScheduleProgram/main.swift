@@ -7,6 +7,7 @@
 //     ScheduleProgram random NAME SEED COUNT DEPTH orders by priorities
 //     ScheduleProgram … --lose write               the same, but no eventfd is written; or no futex is woken: wake
 //     ScheduleProgram … --releases                 a release with a lock held is a point, too, if it may be the last
+//     ScheduleProgram random … --interrupts        at a few choices all waits end, as by a signal
 //     ScheduleProgram stopped                      a thread is stopped for ever: see Habits.swift
 //     ScheduleProgram replay NAME 12:1,40:0        one order: at choice 12 thread 1 goes on, at choice 40 thread 0
 //
@@ -44,6 +45,12 @@
     if let index = arguments.firstIndex(of: "--releases") {
         Scheduler.makeReleasesPoints()
         Findings.options += " --releases"
+        arguments.remove(at: index)
+    }
+
+    if let index = arguments.firstIndex(of: "--interrupts") {
+        Explorer.interruptions = 4
+        Findings.options += " --interrupts"
         arguments.remove(at: index)
     }
 
