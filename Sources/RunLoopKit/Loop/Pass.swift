@@ -352,7 +352,8 @@ extension Loop {
     private func fire(_ timer: Timer, at now: Int64, in run: Run, unlocking held: consuming Lock.Held) {
         guard let firing = timer.beginFiring(on: self, in: run.mode, at: now) else {
             lock.unlock(held)
-            return timer.isValid ? () : takeOutInvalid(timer, from: run.mode)
+            if !timer.isValid { takeOutInvalid(timer, from: run.mode) }
+            return
         }
         run.firing = timer
         lock.unlock(held)
