@@ -126,8 +126,8 @@ final class LawItem: @unchecked Sendable {
             let (schedule, cancel) = (Closure(self), Closure(self))
             let schedules = { @Sendable (loop: Loop, mode: Loop.Mode) in schedule.item.hasJoined(mode, of: loop) }
             let cancels = { @Sendable (loop: Loop, mode: Loop.Mode) in cancel.item.hasLeft(mode, of: loop) }
-            if isLate { return Loop.Source0(order: order, schedule: schedules, cancel: cancels) }
-            return Loop.Source0(order: order, schedule: schedules, cancel: cancels, perform: sourceHandler())
+            return Loop.Source0(
+                order: order, schedule: schedules, cancel: cancels, perform: isLate ? nil : sourceHandler())
         case .portSource: return try! Loop.PortSource(handler: isLate ? nil : portHandler())
         case .messagePort:
             return Loop.MessagePort<Message>(isOneShot: isOneShot, handler: isLate ? nil : messageHandler())

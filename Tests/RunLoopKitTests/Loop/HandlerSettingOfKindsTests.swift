@@ -170,7 +170,8 @@ import Testing
         let (loop, _) = Loop.inVirtualTime()
         defer { loop.end() }
         let log = Log<String>()
-        let source = Loop.Source0(schedule: { log.add("schedule \($1)") }, cancel: { log.add("cancel \($1)") })
+        let source = Loop.Source0(
+            schedule: { log.add("schedule \($1)") }, cancel: { log.add("cancel \($1)") }, perform: nil)
         loop.add(source)
         source.setHandler { log.add("perform") }
         source.signal()

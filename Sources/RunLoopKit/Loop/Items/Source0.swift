@@ -42,12 +42,13 @@ extension Loop {
         ///   - label: What diagnostics call the source; nil to call it by its kind and the place where it was made.
         ///   - file: The source file that makes the source, for diagnostics.
         ///   - line: The line in that file.
-        ///   - perform: Called on the loop's thread, by the pass that finds the source signalled.
+        ///   - perform: Called on the loop's thread, by the pass that finds the source signalled. Nil to set it later:
+        ///     ``setHandler(_:)``.
         public init(
             order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
             cancel: (@Sendable (Loop, Mode) -> Void)? = nil, label: String? = nil, file: StaticString = #fileID,
             line: UInt = #line,
-            perform: @escaping @Sendable () -> Void
+            perform: (@Sendable () -> Void)?
         ) {
             self.order = order
             self.performHandler = perform
@@ -56,22 +57,17 @@ extension Loop {
             // Most sources have neither handler. Notifying them of nothing would take a third of the time of adding and
             // invalidating one.
             super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
+            if perform == nil { waitForHandler() }
         }
 
         /// Makes a source without a handler, which ``setHandler(_:)`` gives it later.
         ///
-        /// The parameters are those of ``init(order:schedule:cancel:label:file:line:perform:)``.
-        @_disfavoredOverload
-        public init(
-            order: Int = 0, schedule: (@Sendable (Loop, Mode) -> Void)? = nil,
-            cancel: (@Sendable (Loop, Mode) -> Void)? = nil, label: String? = nil, file: StaticString = #fileID,
-            line: UInt = #line
+        /// The parameters are those of ``init(order:schedule:cancel:label:file:line:perform:)``. This takes no closure:
+        /// a trailing one would be `schedule`.
+        public convenience init(
+            order: Int = 0, label: String? = nil, file: StaticString = #fileID, line: UInt = #line
         ) {
-            self.order = order
-            self.scheduleHandler = schedule
-            self.cancelHandler = cancel
-            super.init(Place(file, line), label, isNotifiedOfModes: schedule != nil || cancel != nil)
-            waitForHandler()
+            self.init(order: order, label: label, file: file, line: line, perform: nil)
         }
 
         /// Sets what a loop calls when it finds the source signalled. A source that was signalled before stays
