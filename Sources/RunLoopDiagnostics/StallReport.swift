@@ -73,7 +73,7 @@ public struct StallReport: Sendable, CustomStringConvertible {
         switch stage {
         case .ended:
             return "the loop '\(loop)' continues: \(handler)\(depth) had kept it from coming around for "
-                + "\(duration.inWholeMilliseconds) (stall \(number))"
+                + "\(wholeTime) (stall \(number))"
         case .exceeded(let threshold):
             let head =
                 "the loop '\(loop)' is stalled: \(handler)\(depth) has kept it from coming around for "
@@ -85,6 +85,16 @@ public struct StallReport: Sendable, CustomStringConvertible {
 }
 
 extension StallReport {
+    /// From the start to the end, and how much of that was no time of the watcher's, if it is a tenth or more.
+    private var wholeTime: String {
+        let whole = end.map { start.duration(to: $0) } ?? duration
+        let unwatched = whole - duration
+        let rest =
+            unwatched * 10 < whole
+            ? "" : ", the watcher's thread could not run for \(unwatched.inWholeMilliseconds) of them"
+        return whole.inWholeMilliseconds + rest
+    }
+
     /// The same for the handler.
     func finished(_ backtrace: Backtrace, lostStalls: Int) -> StallReport {
         StallReport(

@@ -127,6 +127,16 @@ import Testing
                 "the loop 'editor' continues: block \"saving\" in mode 'default' had kept it from coming around "
                     + "for 120 ms (stall 1)",
             ])
+        loop.perform(label: "saving") {
+            scene.pass(100)
+            scene.passUnwatched(200)
+        }
+        loop.run(mode: .default, for: .zero)
+        scene.check()
+        #expect(
+            scene.reports.entries.last?.description
+                == "the loop 'editor' continues: block \"saving\" in mode 'default' had kept it from coming around for "
+                + "300 ms, the watcher's thread could not run for 100 ms of them (stall 2)")
         #expect(WaitingWork().description == "nothing")
         #expect(WaitingWork(blocks: 1).description == "1 block")
         #expect(WaitingWork(blocks: 1, jobs: 2, sources: 3).description == "1 block, 2 jobs and 3 sources")
