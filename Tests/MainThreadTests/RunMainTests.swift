@@ -62,6 +62,14 @@ import Testing
         #expect(program.lines.first?.contains(text) == true)
     }
 
+    @Test("A body that heeds no stop is told by the second one")
+    func secondStop() throws {
+        let program = try run("second stop")
+        #expect(program.status == 0 && program.lines.count == 3)
+        #expect(program.lines.first == "cancelled" && program.lines.last == "returned")
+        #expect(program.lines.dropFirst().first?.contains("Loop.main was stopped again") == true)
+    }
+
     @Test("One program may follow another")
     func twice() throws {
         let program = try run("twice")

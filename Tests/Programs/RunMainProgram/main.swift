@@ -175,6 +175,25 @@ case "at once":
         say("\(error)")
     }
 
+case "second stop":
+    let (isReported, stops) = (DispatchSemaphore(value: 0), Loop.Source0 { Loop.main.stop() })
+    Loop.mistakeHandling = .call {
+        say("\($0)")
+        isReported.signal()
+    }
+    Loop.main.add(stops)
+    Loop.runMain {
+        stops.signal()
+        await withTaskCancellationHandler {
+            // The first stop is heard of, and the body goes on.
+            await Task.detached { isReported.wait() }.value
+        } onCancel: {
+            say("cancelled")
+            stops.signal()
+        }
+    }
+    say("returned")
+
 case "twice":
     say("\(Loop.runMain { 1 } + Loop.runMain { 2 })")
 

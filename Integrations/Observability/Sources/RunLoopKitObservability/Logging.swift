@@ -32,6 +32,7 @@ extension Loop.Mistake {
         case .refusedMessage: "refusedMessage"
         case .leftMessages: "leftMessages"
         case .mainBodyEndsAtOnce: "mainBodyEndsAtOnce"
+        case .mainBodyGoesOn: "mainBodyGoesOn"
         case .unreadOutput: "unreadOutput"
         case .stopBeforeRun: "stopBeforeRun"
         case .advanceWithoutRun: "advanceWithoutRun"

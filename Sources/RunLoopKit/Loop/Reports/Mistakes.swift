@@ -27,6 +27,9 @@ extension Loop {
         /// The body of ``Loop/runMain(_:)`` has returned in the main loop's first pass, and has left these, which it
         /// had added to ``Loop/main``: nothing runs that any more.
         case mainBodyEndsAtOnce(items: [String])
+        /// ``Loop/main`` was stopped for the second time, and the body of ``Loop/runMain(_:)`` has not returned. The
+        /// first stop has cancelled its task, and what the body awaits does not heed that.
+        case mainBodyGoesOn
         /// A loop was run in ``Loop/Mode/common``, in which no loop can run: `run` returned `finished`.
         case runInCommonModes
         /// A run with time to wait had nothing to wait for, and returned `finished` at once. `others` are the modes in
@@ -133,6 +136,10 @@ extension Loop {
                 "The body of Loop.runMain has returned at once, and nothing serves what it has added: "
                     + "\(items.joined(separator: ", ")). Await in the body what the program waits for; or set it up "
                     + "outside of runMain, and call Loop.main.run()."
+            case .mainBodyGoesOn:
+                "Loop.main was stopped again, and the body of Loop.runMain has not returned. The first stop has "
+                    + "cancelled the body's task: a detached task that it awaits does not hear of that, nor does a "
+                    + "continuation. Await a child task; or use withTaskCancellationHandler."
             case .runInCommonModes:
                 "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
                     + "in one of them, such as 'default'."
