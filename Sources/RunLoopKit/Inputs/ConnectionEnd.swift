@@ -21,7 +21,7 @@ extension Loop.Connection {
     ///   another clock, or the first loop has ended, only the second counts.
     /// - *Without a handler* nothing is reported. A connection that has left its loop is closed without a report, too.
     ///
-    /// A ``Loop/ConnectionSet`` ends many, and says when the last is closed.
+    /// A ``Loop/ConnectionSet`` ends many, reading first, and says when the last is closed.
     ///
     /// - Parameters:
     ///   - period: How long to wait.

@@ -17,7 +17,7 @@
 /// - *A call inside the body* needs another place: if all that have a place make one, none goes on.
 /// - *For a rate* take a ``Quota``; for blocks on threads a ``LoopThreadPool``. For both, wait for the quota inside the
 ///   body: tasks that have their tokens would gather in front of the limit. A server sees some calls late, and the next
-///   ones in time, so leave a margin.
+///   ones in time, so leave a margin: ``KeyedQuota/run(_:for:limitedBy:on:_:)``.
 /// - *With a quota for each key,* tasks that wait for one key would hold the places of the others: call
 ///   ``KeyedQuota/run(_:for:limitedBy:on:_:)``.
 ///

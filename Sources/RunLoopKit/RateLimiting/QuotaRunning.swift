@@ -11,7 +11,8 @@ extension KeyedQuota {
     /// ```
     ///
     /// - *The tokens* are taken when the function is called, and not while it waits for its place. So the rate holds
-    ///   for the calls themselves. A server sees some of them late, and the next ones in time: leave a margin.
+    ///   for the calls themselves. A server sees some of them late, and the next ones in time: leave a margin of what
+    ///   that may differ by, as in `.atMost(5, inAny: .seconds(1) + .milliseconds(50))`.
     /// - *Order:* tasks of one key are called in the order of their calls. Only the first of each key waits for a
     ///   place, and it holds none while it waits for tokens.
     /// - *Calls of* ``take(_:for:)`` are refused while the first task of the key waits for tokens. While it waits for
@@ -24,7 +25,7 @@ extension KeyedQuota {
     ///   - key: Whose tokens.
     ///   - limit: The places. Other calls may use them, too.
     ///   - loop: A loop that runs in the common modes, and counts as the quota does: in real time, or on its virtual
-    ///     clock.
+    ///     clock. An automatic one needs a task that prefers the loop: <doc:TestingInVirtualTime>.
     ///   - body: Called in the caller's task and isolation. Its place is free when it has returned or thrown.
     /// - Returns: What the function returns.
     /// - Throws: What the function throws; `CancellationError`; ``Quota/NoTokens``; ``Loop/Ended`` if the loop has

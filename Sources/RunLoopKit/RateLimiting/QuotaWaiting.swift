@@ -89,7 +89,7 @@ extension Quota {
     /// - Parameters:
     ///   - cost: How many tokens.
     ///   - loop: A loop that runs in the common modes, and counts as the quota does: in real time, or on its virtual
-    ///     clock.
+    ///     clock. An automatic one needs a task that prefers the loop: <doc:TestingInVirtualTime>.
     /// - Throws: `CancellationError`; ``Quota/NoTokens``; ``Loop/Ended`` if the loop has ended, or ends before the
     ///   tokens are there. They are given back then.
     public nonisolated(nonsending) func wait(_ cost: Int = 1, on loop: Loop) async throws {
@@ -134,7 +134,7 @@ extension KeyedQuota {
     ///   - cost: How many tokens.
     ///   - key: Whose tokens.
     ///   - loop: A loop that runs in the common modes, and counts as the quota does: in real time, or on its virtual
-    ///     clock.
+    ///     clock. An automatic one needs a task that prefers the loop: <doc:TestingInVirtualTime>.
     /// - Throws: `CancellationError`; ``Quota/NoTokens``; ``Loop/Ended`` if the loop has ended, or ends before the
     ///   tokens are there. They are given back then.
     public nonisolated(nonsending) func wait(_ cost: Int = 1, for key: Key, on loop: Loop) async throws {
