@@ -66,6 +66,11 @@ static inline int clinux_is_stream_socket(int descriptor) {
     return type < 0 ? -1 : type == SOCK_STREAM;
 }
 
+static inline int clinux_is_unix_socket(int descriptor) {
+    int family = clinux_socket_option(descriptor, SO_DOMAIN);
+    return family < 0 ? -1 : family == AF_UNIX;
+}
+
 static inline int clinux_is_listening(int descriptor) { return clinux_socket_option(descriptor, SO_ACCEPTCONN); }
 
 static inline int clinux_is_socket(int descriptor) {
@@ -93,6 +98,7 @@ static inline int clinux_make_nonblocking(int descriptor) {
 }
 
 static inline int clinux_finish_sending(int socket) { return shutdown(socket, SHUT_WR); }
+static inline int clinux_finish_receiving(int socket) { return shutdown(socket, SHUT_RD); }
 
 static inline long clinux_send(int socket, const void *bytes, unsigned long count) {
     return syscall(SYS_sendto, socket, bytes, count, MSG_NOSIGNAL, 0, 0);

@@ -237,10 +237,10 @@ extension Loop {
         public var unreadByteCount: Int { stateLock.withLock { state.unreadCount } }
 
         /// How many bytes of the peer's no handler got because of the end: what ``end()`` drops, and what was unread
-        /// when the period of ``end(within:readingFirst:)`` or ``finishSending(within:)``, or the ``idleLimit``, was
-        /// over. With them counts the beginning of their line, if a handler of lines has not got it:
-        /// ``setLineHandler(_:_:)``. From any thread, even once the connection is closed. What comes after that is not
-        /// counted.
+        /// when the period of ``end(within:readingFirst:)``, or the ``idleLimit``, was over. After the period of
+        /// ``finishSending(within:)`` that is what has come since, and what a paused connection has not received. With
+        /// them counts the beginning of their line, if a handler of lines has not got it: ``setLineHandler(_:_:)``.
+        /// From any thread, even once the connection is closed. What comes after that is not counted.
         public var ignoredByteCount: Int { stateLock.withLock { state.ignoredCount } }
 
         /// A handler has got bytes, and drops them because of the end.
@@ -351,6 +351,23 @@ extension Loop {
             return count
         }
 
+        /// The period of `finishSending(within:)` is over: calls the handler with what has arrived by now.
+        ///
+        /// In one go, and not in passes: the timer of the period, which calls this, may be in other modes.
+        ///
+        /// - Parameter isHere: Whether the connection is still in the loop of the timer.
+        func receiveLast(while isHere: () -> Bool) {
+            guard isHere(), itemLock.withLock({ handler != nil }) else { return }
+            requireActor(on: .current)
+            stateLock.withLock { state.beginLastReads() }
+            var (hasRead, hasReadAll) = (true, false)
+            while isHere(), hasRead, !hasReadAll, stateLock.withLock({ state.hasLastReads }) {
+                hasRead = false
+                if let event = receive(ifReadable: true, &hasRead, &hasReadAll) { _ = call(event) }
+                if hasRead { _ = change { $0.settle(hasRead: true, hasReadAll: hasReadAll) } }
+            }
+        }
+
         /// Notes that a call begins or ends. The peer's time begins anew.
         private func changeCalls(_ body: (inout ReadingCalls) -> Void) {
             let idleTimer = itemLock.withLock {
@@ -372,6 +389,7 @@ extension Loop {
             return withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 16) { buffer in
                 switch System.receive(descriptor.number, into: buffer) {
                 case .count(let count):
+                    hasReadAll = count == 0
                     guard change({ $0.serveReceiving(count) }) else { return nil }
                     return count == 0 ? .peerFinished : .received(Array(buffer[..<count]))
                 case .nothing: hasReadAll = true

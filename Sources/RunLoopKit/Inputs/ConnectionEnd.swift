@@ -38,9 +38,16 @@ extension Loop.Connection {
     ///
     /// A peer that stops when it sees the end loses nothing. Answers cannot be sent any more.
     ///
-    /// - *After the period* the connection is closed. ``end(within:readingFirst:)`` has the rules of the period. What
-    ///   was not received is counted: ``ignoredByteCount``.
-    /// - *A paused connection* receives nothing, not even the peer's end: set ``isReceiving`` to true.
+    /// - *After the period* the handler gets what has arrived by then, in one go, and the connection is closed: without
+    ///   an error if the peer had finished, otherwise by `ETIMEDOUT`, even if all was received.
+    ///   ``end(within:readingFirst:)`` has the rules of the period. Zero, or less: all this when the loop comes around.
+    /// - *Over a Unix socket* nothing is lost that the peer's `send` has accepted. Once the period is over, that fails
+    ///   by `EPIPE`, and what it has accepted before is received.
+    /// - *Over TCP, or by a pipe,* a peer that goes on loses what arrives after the period, or is on its way then. What
+    ///   waits when the connection is closed is counted: ``ignoredByteCount``. What comes later is not, so a protocol
+    ///   that is to lose nothing needs an acknowledgement.
+    /// - *A paused connection* receives nothing, not even the peer's end. At the end of the period it loses what waits,
+    ///   which is counted: set ``isReceiving`` to true before. The same holds without a handler.
     ///
     /// - Parameter period: How long to wait for the peer.
     /// - Returns: Whether the connection is in a loop. If false, nothing limits the end.
@@ -90,9 +97,13 @@ extension Loop.Connection {
 
     /// - Parameter loop: That whose timer was called.
     private func periodIsOver(in loop: ObjectIdentifier) {
-        let isHere = currentModes.contains { $0.loop.map { ObjectIdentifier($0) } == loop }
-        if let error = expire(), isHere, close(error) > 0 { return }
+        receiveLast { isIn(loop) }
+        if let error = expire(), isIn(loop), close(error) > 0 { return }
         invalidate()
+    }
+
+    private func isIn(_ loop: ObjectIdentifier) -> Bool {
+        currentModes.contains { $0.loop.map { ObjectIdentifier($0) } == loop }
     }
 
     // MARK: Sets

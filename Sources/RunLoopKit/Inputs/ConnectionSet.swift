@@ -18,7 +18,16 @@ extension Loop {
     /// connections.end(within: .seconds(2)) { Loop.main.stop() }
     /// ```
     ///
-    /// A server that only receives ends by ``finishSending(within:then:)``, and loses nothing of its clients.
+    /// A server that only receives ends by ``finishSending(within:then:)``. What that loses of its clients:
+    ///
+    /// | the client | over a Unix socket | over TCP |
+    /// |---|---|---|
+    /// | stops when it sees the end, in the period | nothing | nothing |
+    /// | goes on | nothing that its `send` has accepted | what arrives after the period, or is on its way then |
+    ///
+    /// So a protocol over TCP that is to lose nothing needs an acknowledgement. A connection that has no handler, or
+    /// whose ``Connection/isReceiving`` is false, loses what waits, over both. ``Connection/ignoredByteCount`` counts
+    /// what is dropped, except what comes after the connection is closed.
     ///
     /// The set retains a connection until that leaves it, by itself:
     ///
@@ -103,6 +112,9 @@ extension Loop {
 
         /// Ends all connections as ``end(within:then:)`` does, but each by ``Connection/finishSending(within:)``: the
         /// handlers go on to get what peers send until these finish, and can answer nothing. From any thread.
+        ///
+        /// When the period is over, the handlers get what has arrived by then, also if it is zero or less. That is
+        /// all that a client's `send` has accepted over a Unix socket, and less over TCP: ``ConnectionSet``.
         ///
         /// While ``Connection/isReceiving`` is false, a connection receives nothing, not even the peer's end: set it to
         /// true. After a call of ``end(within:then:)`` this only adds the closure, and shortens the period; and that

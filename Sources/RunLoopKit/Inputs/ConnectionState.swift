@@ -40,6 +40,21 @@ struct ConnectionState {
 
     private var endAfterReading = EndAfterReading.none
 
+    /// What is read once the period is over.
+    private enum LastReads {
+        /// The period is not over, or nothing is read.
+        case none
+        /// All: nothing more can come.
+        case all
+        /// At least so many bytes.
+        case bytes(Int)
+    }
+
+    private var lastReads = LastReads.none
+
+    /// Whether the connection lets the peer send nothing more: the end that is read is not the peer's own.
+    private var hasStoppedPeer = false
+
     /// The reads whose bytes are not reported yet, or whose handler has not returned.
     private var readsUnderWay = 0
 
@@ -164,6 +179,30 @@ struct ConnectionState {
         }
     }
 
+    /// The period of `finishSending(within:)` is over: from now on, only what has arrived is received. A Unix socket
+    /// accepts no more, so that nothing that it has accepted is lost.
+    mutating func beginLastReads() {
+        guard let descriptor, reads, !isEnding, !readsBeforeEnd else { return }
+        if System.hasPeerFinished(descriptor.number) {
+            lastReads = .all
+        } else if stream.isSocket, System.stopPeer(of: descriptor.number) {
+            (hasStoppedPeer, lastReads) = (true, .all)
+        } else {
+            // One read of what the kernel does not count, which may never end.
+            lastReads = .bytes(System.arrivedBytes(in: descriptor.number) ?? 1)
+        }
+    }
+
+    /// Whether something may be left to read of what had arrived by the end of the period.
+    var hasLastReads: Bool {
+        guard reads, !isEnding else { return false }
+        return switch lastReads {
+        case .none: false
+        case .all: true
+        case .bytes(let rest): rest > 0
+        }
+    }
+
     /// Fails, since the time for an orderly end is over, unless both sides have finished. Returns what `end()` does, or
     /// nil if the connection is closed.
     mutating func expire() -> LoopError?? {
@@ -260,8 +299,13 @@ struct ConnectionState {
 
     /// A read has given so many bytes; 0 at the end. Returns whether to report it.
     mutating func serveReceiving(_ count: Int) -> Bool {
-        if count == 0 { hasPeerFinished = true }
+        if count == 0, hasStoppedPeer {
+            _ = expire()
+        } else if count == 0 {
+            hasPeerFinished = true
+        }
         if case .bytes(let rest) = endAfterReading { endAfterReading = .bytes(max(0, rest - count)) }
+        if case .bytes(let rest) = lastReads { lastReads = .bytes(max(0, rest - count)) }
         if isEnding { ignoredCount += count }
         return !isEnding && (count > 0 || failure == nil)
     }

@@ -202,6 +202,10 @@
         Faults.fails(.shutDown) ? -1 : CLinux.clinux_finish_sending(socket)
     }
 
+    func clinux_finish_receiving(_ socket: Int32) -> Int32 {
+        Faults.fails(.shutDown) ? -1 : CLinux.clinux_finish_receiving(socket)
+    }
+
     // MARK: setsockopt
 
     func clinux_allow_reuse(_ socket: Int32) -> Int32 {
@@ -373,6 +377,10 @@
 
     func clinux_is_stream_socket(_ descriptor: Int32) -> Int32 {
         Faults.fails(.getOption) ? -1 : CLinux.clinux_is_stream_socket(descriptor)
+    }
+
+    func clinux_is_unix_socket(_ descriptor: Int32) -> Int32 {
+        Faults.fails(.getOption) ? -1 : CLinux.clinux_is_unix_socket(descriptor)
     }
 
     func clinux_is_listening(_ descriptor: Int32) -> Int32 {

@@ -88,6 +88,17 @@ extension System {
         descriptorFailed("shutdown(\(socket))")
     }
 
+    /// Lets the peer of a Unix socket send nothing more: its calls fail from now on (EPIPE). What they have accepted
+    /// before can still be read, and then the end. Returns false of another socket: TCP goes on accepting.
+    static func stopPeer(of socket: Descriptor) -> Bool {
+        clinux_is_unix_socket(socket) == 1 && clinux_finish_receiving(socket) == 0
+    }
+
+    /// Whether the peer sends nothing more. What it has sent may not be read yet.
+    static func hasPeerFinished(_ descriptor: Descriptor) -> Bool {
+        openReadiness(of: descriptor, for: [.readHangUp, .hangUp]).map { !$0.isEmpty } ?? false
+    }
+
     /// The error of a pipe that no process reads any more.
     static func brokenPipe(_ descriptor: Descriptor) -> LoopError {
         LoopError(call: "write(\(descriptor))", code: EPIPE)

@@ -111,7 +111,7 @@
         /// else reads. Or whether there is no way out: a child that may not be signalled goes on.
         func isUntrue(in scene: String) -> Bool {
             if scene == "ended child" { return call == .kill && count > 1 }
-            let reads = ["signal", "main queue", "reads first"]
+            let reads = ["signal", "main queue", "reads first", "end of a period"]
             return reads.contains { scene.contains($0) } && call == .read && error == EAGAIN
         }
 

@@ -171,6 +171,31 @@
                 try stage.wait(for: "end")
             }
         },
+        Scene("end of a period") { stage in
+            let pair = Pair.sockets()
+            var left = [pair.reader, pair.writer]
+            defer { for end in left { close(end) } }
+            try stage.withThread { thread in
+                let connection = stage.track(
+                    try Loop.Connection(owning: pair.reader) { _, event in
+                        switch event {
+                        case .received: stage.note("received")
+                        case .closed(let error?) where error.isOwnLimit: stage.note("end")
+                        case .closed(let error): if let error { stage.fail(error) } else { stage.answer("no limit") }
+                        case .connected, .drained, .peerFinished: break
+                        }
+                    })
+                defer { connection.invalidate() }
+                left.removeAll { $0 == pair.reader }
+                writeByte(pair.writer)
+                thread.loop.perform {
+                    Loop.current.add(connection, in: .default)
+                    connection.finishSending(within: .zero)
+                }
+                try stage.wait(for: "received")
+                try stage.wait(for: "end")
+            }
+        },
         Scene("large send") { stage in
             // More than the kernel has room for.
             let pair = Pair.sockets()

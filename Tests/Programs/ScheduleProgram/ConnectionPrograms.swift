@@ -125,6 +125,25 @@
                 _ = clinux_close(ends.peers)
             }
         },
+        Program("a connection: its last bytes against a sender that goes on") { play in
+            play.keepsDescriptors()
+            play.thread {
+                let ends = ConnectionEnds()
+                let events = ConnectionEvents(play, play.capture())
+                let loop = Loop.current
+                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                loop.add(connection, in: .default)
+                let accepted = Shared(0)
+                let peer = start { for _ in 0..<3 where ends.write() { accepted.value += 1 } }
+                connection.finishSending(within: .zero)
+                let result = loop.run(mode: .default, for: .seconds(1000))
+                System.join(peer)
+                play.require(result == .finished, "The run returned \(result).")
+                play.require(events.bytes == accepted.value, "\(events.bytes) of \(accepted.value) bytes came.")
+                play.require(events.closed == 1, "The end was reported \(events.closed) times.")
+                _ = clinux_close(ends.peers)
+            }
+        },
         Program("a connection: bytes against an invalidation") { play in
             play.keepsDescriptors()
             play.thread {
@@ -312,7 +331,9 @@
             for end in ends { setsockopt(end, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) }
         }
 
-        func write() { _ = clinux_write_quietly(peers, [7], 1) }
+        /// Returns whether the kernel accepts the byte.
+        @discardableResult
+        func write() -> Bool { clinux_write_quietly(peers, [7], 1) == 1 }
     }
 
     /// What a connection reports: nothing after its end.
