@@ -24,7 +24,7 @@ extension Loop {
     /// - *Without a descriptor or memory,* it accepts nothing for a second, and then tries again. This is reported as
     ///   ``Loop/Mistake/pausedListener(listener:error:)``, once for each listener.
     /// - *The end:* invalidated or released, it closes its socket, which resets the connections that wait. ``end()``
-    ///   accepts them first, unless ``isAccepting`` is false.
+    ///   accepts them first, unless ``isAccepting`` is false, as far as there are descriptors.
     ///
     /// **A Unix socket** is a file. Only who may write to it can connect, by the `umask` at initialization. The
     /// listener removes it when it is ended, invalidated or released, if it is still its own. A program that exits with
@@ -190,30 +190,47 @@ extension Loop {
         /// Accepts the connections that wait, calls the handler with each, and invalidates the listener. A second call
         /// does nothing.
         ///
-        /// Closing the socket at once would reset them, though their peers may have sent something. While
-        /// ``isAccepting`` is false, as in a server that has as many as it takes, the rest is reset nevertheless.
+        /// Closing the socket at once would reset them, though their peers may have sent something. Two kinds of
+        /// connections are reset nevertheless:
+        ///
+        /// - *While* ``isAccepting`` *is false,* as in a server that has as many as it takes: those that wait.
+        /// - *Without a descriptor or memory:* those that are left when the kernel refuses one. This is reported as
+        ///   ``Loop/Mistake/resetConnections(listener:error:)``. A handler that closes each connection takes only one
+        ///   descriptor for all.
         ///
         /// On the loop's thread, since it calls the handler.
         public func end() {
             guard itemLock.withLock({ !exchange(&isEnding, with: true) }) else { return }
-            acceptAll()
+            let refusal = acceptAll()
             invalidate()
+            if let refusal { Mistakes.shared.report(.resetConnections(listener: name, error: refusal)) }
         }
 
         /// Accepts all that wait. The listener's loop is current in the handler, outside of runs, too.
-        private func acceptAll() {
-            guard let loop = firstPlace?.loop, loop.isOnOwnThread else {
-                _ = accept(atMost: longestQueue, evenPaused: true)
-                return
+        ///
+        /// - Returns: Why the kernel has refused those that still wait.
+        private func acceptAll() -> LoopError? {
+            var refusal: LoopError?
+            let accept = { self.accept(atMost: self.longestQueue, evenPaused: true) { refusal = $0 } }
+            if let loop = firstPlace?.loop, loop.isOnOwnThread {
+                _ = ThreadLoops.current.running(loop, accept)
+            } else {
+                _ = accept()
             }
-            _ = ThreadLoops.current.running(loop) { accept(atMost: longestQueue, evenPaused: true) }
+            // Without a descriptor, the kernel refuses a connection although none waits.
+            let isLeft = itemLock.withLock { socket.map { System.isReadable($0.number) } ?? false }
+            return isLeft ? refusal : nil
         }
 
         /// Accepts connections, and calls the handler with each. Returns how many.
         ///
-        /// - Parameter mode: That of the pass. If the handler removes the listener from it, the rest waits: another
-        ///   loop may have the listener then, and call the handler on its own thread.
-        private func accept(atMost limit: Int, in mode: ModeState? = nil, evenPaused: Bool = false) -> Int {
+        /// - Parameters:
+        ///   - mode: That of the pass. If the handler removes the listener from it, the rest waits: another loop may
+        ///     have the listener then, and call the handler on its own thread.
+        ///   - refused: Called with the error if the kernel refuses a connection.
+        private func accept(
+            atMost limit: Int, in mode: ModeState? = nil, evenPaused: Bool = false, _ refused: (LoopError) -> Void
+        ) -> Int {
             var count = 0
             for _ in 0..<limit {
                 if count > 0, let mode, !isIn(mode) { break }
@@ -229,7 +246,7 @@ extension Loop {
                 case .failedConnection: break
                 case .nothing: return count
                 case .refused(let error):
-                    if !evenPaused { beginPause(error) }
+                    refused(error)
                     return count
                 }
             }
@@ -286,7 +303,7 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            holds(report) && accept(atMost: Self.connectionsPerPass, in: mode) > 0 ? 1 : 0
+            holds(report) && accept(atMost: Self.connectionsPerPass, in: mode, beginPause) > 0 ? 1 : 0
         }
 
         // MARK: Item

@@ -39,6 +39,7 @@ extension Loop.Mistake {
         case .descriptorLeftReady: "descriptorLeftReady"
         case .lostSignals: "lostSignals"
         case .pausedListener: "pausedListener"
+        case .resetConnections: "resetConnections"
         case .mainLoopWithoutThread: "mainLoopWithoutThread"
         case .jobsOfEndedLoop: "jobsOfEndedLoop"
         case .rulesNotApplied: "rulesNotApplied"

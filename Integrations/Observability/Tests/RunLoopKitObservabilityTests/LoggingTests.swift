@@ -29,7 +29,8 @@ import Testing
             .pausedListener(listener: "listener", error: error), .leftMessages(port: "message port", count: 1),
             .stopBeforeRun(thread: "worker"), .mainBodyEndsAtOnce(items: ["timer"]),
             .advanceWithoutRun(thread: "worker"), .refusedBlock(block: "block", thread: "worker"),
-            .unreadOutput(connection: "connection"), .mainBodyGoesOn,
+            .unreadOutput(connection: "connection"), .resetConnections(listener: "listener", error: error),
+            .mainBodyGoesOn,
         ]
         // The handling is one for the process, so this calls what it would call.
         guard case .call(let call) = Loop.MistakeHandling.logging(to: logger) else {
@@ -44,7 +45,7 @@ import Testing
             "jobsOfEndedLoop", "rulesNotApplied", "emptyRun", "droppedLimiter", "refusedMessage", "refusedCall",
             "descriptorLeftReady", "lostSignals", "neverAdded", "mainLoopThatNeverRuns", "pausedListener",
             "leftMessages", "stopBeforeRun", "mainBodyEndsAtOnce", "advanceWithoutRun", "refusedBlock", "unreadOutput",
-            "mainBodyGoesOn",
+            "resetConnections", "mainBodyGoesOn",
         ]
         #expect(handler.entries.map { $0.metadata["runloop.mistake"] } == kinds)
     }

@@ -85,6 +85,9 @@ extension Loop {
         /// A ``Loop/Listener`` could not accept a connection, for lack of descriptors or memory, and accepts nothing
         /// for a second. It goes on trying. Found once for each listener.
         case pausedListener(listener: String, error: LoopError)
+        /// ``Listener/end()`` could not accept the connections that still waited, for lack of descriptors or memory:
+        /// they are reset, and what their peers have sent is lost.
+        case resetConnections(listener: String, error: LoopError)
         /// ``Loop/main`` was given work that never runs: its thread has been given away.
         case mainLoopWithoutThread
         /// Jobs of Swift concurrency were handed to a loop that has ended. They run on a thread of last resort. Found
@@ -193,6 +196,10 @@ extension Loop {
                 "The \(listener) accepts nothing for a second, and then tries again (\(error)). Close connections that "
                     + "are idle, raise the limit (ulimit -n, RLIMIT_NOFILE), or set isAccepting to false while there "
                     + "are enough of them."
+            case .resetConnections(let listener, let error):
+                "The \(listener) has ended, and could not accept the connections that still waited, which are reset "
+                    + "(\(error)). Raise the limit (ulimit -n, RLIMIT_NOFILE), close connections that are idle before "
+                    + "the end, or let the handler close each one that it has answered."
             case .mainLoopWithoutThread:
                 "Loop.main was given work that never runs: its thread, the process's initial one, has been given away "
                     + "(by dispatchMain(), an async main function, or Swift Testing). Let the program begin "
