@@ -7,20 +7,21 @@ extension Loop.Connection {
     ///
     /// ```swift
     /// let child = try Loop.ChildProcess("ls", output: .pipe) { _, exit in print(exit) }
-    /// child.outputConnection.setLineHandler { _, line in
-    ///     guard let line else { return print("that was all") }
+    /// child.outputConnection.setLineHandler { connection, line in
+    ///     guard let line else { return print("the end, \(connection.ignoredByteCount) bytes were dropped") }
     ///     print(line.text ?? "(a line that is too long)")
     /// }
     /// Loop.current.add(child)
     /// ```
     ///
     /// - *The end:* when the peer has finished, the last line is reported, even without a newline, and the connection
-    ///   ends itself, by ``end()``. The last call has no line: the connection is closed.
+    ///   ends itself, by ``end()``. The last call has no line: the connection is closed. Whether the end has dropped
+    ///   something, as after a period, only ``ignoredByteCount`` tells: it is 0 then if nothing is known to be lost.
     /// - *At an end of the program's own,* such as ``finishSending(within:)``, the last line is reported without a
     ///   newline, too, even if the peer has not finished. If more of that line has come and was dropped, it is not
     ///   reported, and ``ignoredByteCount`` counts its beginning, too.
-    /// - *A failure* looks the same, but reports no line that has not ended; for its error take ``setHandler(_:)`` and
-    ///   a ``Loop/LineSplitter``.
+    /// - *A failure* looks the same, but reports no line that has not ended, and counts none as dropped; for its error
+    ///   take ``setHandler(_:)`` and a ``Loop/LineSplitter``.
     /// - *Invalidated* by the handler, unless it is closed already, the connection reports no other line, and no end.
     ///   Ended by ``end()``, or paused by ``isReceiving``, it still reports those of the same read.
     /// - *A handler that runs the loop,* nested, gets the next lines there, in order, once other bytes come or the
