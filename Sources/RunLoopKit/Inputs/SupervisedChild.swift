@@ -21,84 +21,24 @@ extension Loop {
     ///   ask at its end whether that was over, keep the child that ``Event/started(_:)`` has.
     /// - *Pauses:* before each new start the loop waits as the ``Loop/Backoff`` says, even if the last child could not
     ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
-    /// - *Success:* an exit with 0 is final, unless `restarts` is ``Restart/always``.
+    /// - *Success:* an exit with 0 is final, if `restarts` is ``Restart/onFailure``.
     /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
     ///   started, are the last. With a `quickEndPeriod` too, so many ends in any such period are the last, however long
     ///   each child has run.
     /// - *Others in a child's group,* such as what a shell has started, are ended when it has ended by itself, before
     ///   ``Event/ended(_:restartsAfter:)`` is reported, and before another child starts: see `othersGrace`.
-    /// - *A restart on purpose:* ``restart(within:)``.
+    /// - *A restart on purpose:* ``restart(within:)``. With ``Restart/onDemand`` there is no other.
     /// - *The end:* ``end(within:)`` ends the child with a grace period, and starts no other. ``Event/over(_:)`` is the
     ///   last event, in any case but one: if the loop ends before, the child is left running, and nothing is reported.
     /// - *In virtual time* the pauses are virtual, and the children are real. A child that runs takes no time, unless
     ///   something else in the loop does.
     ///
     /// The loop retains the object from ``start(_:)`` until it is over, with one timer or one child at a time, which
-    /// keep runs going.
+    /// keep runs going, even while it rests.
     ///
     /// CF: none. systemd: `Restart`, `RestartSec`, `StartLimitBurst` and `StartLimitIntervalSec`; Erlang: `supervisor`
     /// with its `intensity` and `period`; runit: `runsv`.
     public final class SupervisedChild: CustomStringConvertible, @unchecked Sendable {
-        /// When a child that has ended is started again.
-        public enum Restart: Hashable, Sendable {
-            /// Unless it has exited with 0. systemd: `on-failure`.
-            case onFailure
-            /// However it has ended. systemd: `always`.
-            case always
-        }
-
-        /// What has happened.
-        public enum Event: Sendable, CustomStringConvertible {
-            /// A child was started, and is in the loop. Set the handlers of its pipes here; its own is taken.
-            case started(_ child: ChildProcess)
-
-            /// The child has ended. Another one is started after a pause; nil if none is, and ``over(_:)`` follows.
-            /// ``SupervisedChild/lastEndWasAskedFor`` tells a restart on purpose from a crash.
-            case ended(_ exit: ChildProcess.Exit, restartsAfter: Duration?)
-
-            /// The closure has thrown: a ``LoopError`` as a rule. It is called again after a pause; nil if it is not,
-            /// and ``over(_:)`` follows.
-            case notStarted(_ error: any Error, restartsAfter: Duration?)
-
-            /// The last event.
-            case over(_ reason: Reason)
-
-            /// In words: `exited with 1, restarts after 0.5 seconds`.
-            public var description: String {
-                switch self {
-                case .started(let child): "started \(child.process)"
-                case .ended(let exit, let pause): "\(exit)" + Event.restart(after: pause)
-                case .notStarted(let error, let pause): "not started: \(error)" + Event.restart(after: pause)
-                case .over(let reason): "over: \(reason)"
-                }
-            }
-
-            private static func restart(after pause: Duration?) -> String {
-                pause.map { ", restarts after \($0)" } ?? ", is not restarted"
-            }
-        }
-
-        /// Why no other child is started.
-        public enum Reason: Hashable, Sendable, CustomStringConvertible {
-            /// The child has exited with 0, which is final.
-            case succeeded
-            /// There were too many ends: as many in a row as `quickEndLimit` says, or in a `quickEndPeriod`.
-            case gaveUp
-            /// ``SupervisedChild/end(within:)`` was called; or the loop takes no other child, since it is stopped; or
-            /// the program has taken the child away: it has invalidated it, given it another handler, or added it to
-            /// another loop, where it has ended.
-            case ended
-
-            /// In words.
-            public var description: String {
-                switch self {
-                case .succeeded: "exited with 0, which is final"
-                case .gaveUp: "gave up after too many ends"
-                case .ended: "ended by the program"
-                }
-            }
-        }
-
         /// The type of the handler.
         public typealias Handler = @Sendable (_ supervised: SupervisedChild, _ event: Event) -> Void
 
@@ -106,10 +46,22 @@ extension Loop {
         // |---|---|---|
         // | idle | `start` | pausing |
         // | pausing | the timer fires | starting |
-        // | starting | the closure returns a child; or throws | running; or pausing, or over |
-        // | running | the child's end | pausing, or ending |
+        // | resting, as a pause without an end | `restart` or `end` lets the timer fire | starting, or over |
+        // | starting | the closure returns a child; or throws | running; or pausing, resting, or over |
+        // | running | the child's end | pausing, resting, or ending |
         // | ending | the end of the others in its group, or of their grace period | over |
-        private enum State { case idle, pausing, starting, running, ending, over }
+        private enum State { case idle, pausing, resting, starting, running, ending, over }
+
+        /// What comes after a child's end, or a start that has failed.
+        private enum Next {
+            case pause(Duration)
+            /// Until a restart on purpose.
+            case rest
+            case over(Reason)
+
+            /// The pause that is reported.
+            var pause: Duration? { if case .pause(let length) = self { length } else { nil } }
+        }
 
         private let loop: Loop
         private let mode: Mode
@@ -171,7 +123,7 @@ extension Loop {
         ) {
             (self.loop, self.mode, self.backoff, self.restarts) = (loop, mode, backoff, restarts)
             self.settlingTime = settlingTime ?? backoff.maximum
-            limit = SupervisedChildLimit(quickEndLimit, in: quickEndPeriod)
+            limit = SupervisedChildLimit(restarts == .onDemand ? nil : quickEndLimit, in: quickEndPeriod)
             self.othersGrace = othersGrace
             self.place = Place(label, file, line)
             makeChild = start
@@ -225,9 +177,9 @@ extension Loop {
 
         /// Ends the child, as ``Loop/ChildProcess/end(within:)`` does, and starts no other. From any thread.
         ///
-        /// ``Event/over(_:)`` is reported when nothing in the child's group is left, or SIGKILL was sent; in a pause,
-        /// as soon as the loop comes around, whatever earlier children have left. What the child has written to a pipe
-        /// may be read later. A grace period beyond ``Loop/Instant/distantFuture`` waits only for the child.
+        /// ``Event/over(_:)`` is reported when nothing in the child's group is left, or SIGKILL was sent; in a pause or
+        /// a rest, as soon as the loop comes around, whatever earlier children have left. What the child has written to
+        /// a pipe may be read later. A grace period beyond ``Loop/Instant/distantFuture`` waits only for the child.
         ///
         /// - *A second call* starts no second grace period. Of the two the one counts that ends first.
         /// - *Before* ``start(_:)`` it makes that return false. No event is reported.
@@ -240,7 +192,7 @@ extension Loop {
                 switch state {
                 case .over: return (false, nil, nil)
                 case .idle: state = .over
-                case .pausing, .starting, .running, .ending: self.grace = min(self.grace ?? grace, grace)
+                case .pausing, .resting, .starting, .running, .ending: self.grace = min(self.grace ?? grace, grace)
                 }
                 return (true, currentChild, self.timer)
             }
@@ -250,11 +202,13 @@ extension Loop {
         }
 
         /// Ends the child that runs, and starts another one at once, as for a new configuration. From any thread. Such
-        /// an end is neither quick nor final, and the next pause after it is the first one. A pause ends at once.
+        /// an end is neither quick nor final, and the next pause after it is the first one. A pause ends at once, as
+        /// does the rest of ``Restart/onDemand``: then a child is started, and no end is reported.
         ///
         /// ``Event/ended(_:restartsAfter:)`` reports it with a pause of zero. A second call before the child has ended
         /// restarts it once; of the two periods the one counts that ends first. If it comes while the closure starts a
-        /// child, it is of that child; if the closure throws, it has failed, and the pause that is reported holds.
+        /// child, it is of that child; if the closure throws, it has failed, and the pause that is reported, or the
+        /// rest, holds.
         ///
         /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
         /// - Returns: Whether another child will be started, unless that fails. False before ``start(_:)``, and after
@@ -265,7 +219,7 @@ extension Loop {
                 guard self.grace == nil else { return (false, nil, nil) }
                 switch state {
                 case .idle, .ending, .over: return (false, nil, nil)
-                case .pausing: return (true, nil, self.timer)
+                case .pausing, .resting: return (true, nil, self.timer)
                 case .starting, .running:
                     restartGrace = min(restartGrace ?? grace, grace)
                     return (true, currentChild, nil)
@@ -296,6 +250,7 @@ extension Loop {
                 switch state {
                 case .idle: "not started"
                 case .pausing: "in a pause"
+                case .resting: "rests until a restart"
                 case .starting, .running: child.map { "process \($0.process)" } ?? "starting"
                 case .ending: child.map { "others in the group of process \($0.process)" } ?? "ending"
                 case .over: "over"
@@ -309,12 +264,14 @@ extension Loop {
 
         // MARK: On the loop's thread
 
-        /// Begins a pause. Returns false if the loop refuses its timer.
-        private func pause(for pause: Duration) -> Bool {
+        /// Begins a pause; nil for a rest. Returns false if the loop refuses its timer.
+        private func pause(for pause: Duration?) -> Bool {
             let attention = Attention(of: self)
-            let timer = Timer(after: pause, label: "pause of \(name)") { _ in attention.pauseIsOver() }
+            // That of a rest never comes, but keeps runs going.
+            let label = "\(pause == nil ? "rest" : "pause") of \(name)"
+            let timer = Timer(after: pause ?? .seconds(Int64.max), label: label) { _ in attention.pauseIsOver() }
             let isEnding = lock.withLock {
-                (state, self.timer) = (.pausing, timer)
+                (state, self.timer) = (pause == nil ? .resting : .pausing, timer)
                 return grace != nil || restartGrace != nil
             }
             // What was asked for before has found no timer.
@@ -326,7 +283,7 @@ extension Loop {
 
         private func pauseIsOver() {
             let isEnding = lock.withLock { () -> Bool? in
-                guard state == .pausing else { return nil }
+                guard state == .pausing || state == .resting else { return nil }
                 if grace == nil { (state, restartGrace) = (.starting, nil) }
                 return grace != nil
             }
@@ -395,20 +352,20 @@ extension Loop {
         }
 
         private var isRunning: Bool { lock.withLock { state == .running } }
-        private var isWaiting: Bool { lock.withLock { state == .running || state == .pausing } }
+        private var isWaiting: Bool { lock.withLock { [.running, .pausing, .resting].contains(state) } }
 
         /// What comes after a child's end; after none, if it could not be started.
-        private func next(after end: (child: ChildProcess, exit: ChildProcess.Exit)?) -> (Duration?, Reason?) {
+        private func next(after end: (child: ChildProcess, exit: ChildProcess.Exit)?) -> Next {
             let now = end?.child.endTime ?? loop.now
             return lock.withLock {
-                let (pause, reason) = nextWhileLocked(after: end?.exit, now)
-                (state, currentChild) = reason == nil ? (state, nil) : (.ending, end?.child)
-                return (pause, reason)
+                let next = nextWhileLocked(after: end?.exit, now)
+                if case .over = next { (state, currentChild) = (.ending, end?.child) } else { currentChild = nil }
+                return next
             }
         }
 
-        private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> (Duration?, Reason?) {
-            // One that was asked for while the closure made no child has failed: the pause holds.
+        private func nextWhileLocked(after exit: ChildProcess.Exit?, _ now: Instant) -> Next {
+            // One that was asked for while the closure made no child has failed: the pause, or the rest, holds.
             if exit == nil { restartGrace = nil }
             let isRestart = restartGrace != nil
             if exit != nil { isLastEndAskedFor = isRestart || grace != nil }
@@ -416,20 +373,24 @@ extension Loop {
             if isRestart || hasSettled { backoff.reset() }
             if isRestart { limit.noteRestart() }
             let isTooMany = !isRestart && limit.noteEnd(at: now, hasSettled: hasSettled)
-            if grace != nil { return (nil, .ended) }
-            if isRestart { return (.zero, nil) }
-            if exit == .exited(0), restarts == .onFailure { return (nil, .succeeded) }
-            if isTooMany { return (nil, .gaveUp) }
-            return (backoff.next(), nil)
+            if grace != nil { return .over(.ended) }
+            if isRestart { return .pause(.zero) }
+            if restarts == .onDemand { return .rest }
+            if exit == .exited(0), restarts == .onFailure { return .over(.succeeded) }
+            if isTooMany { return .over(.gaveUp) }
+            return .pause(backoff.next())
         }
 
-        /// Reports the end of a child, or that there is none. Begins the pause before the handler is called, which may
-        /// end it.
+        /// Reports the end of a child, or that there is none. Begins the pause, or the rest, before the handler is
+        /// called, which may end it.
         private func goOn(after end: (child: ChildProcess, exit: ChildProcess.Exit)?, _ event: (Duration?) -> Event) {
-            var (pause, reason) = next(after: end)
-            if let length = pause, !self.pause(for: length) { (pause, reason) = (nil, .ended) }
-            report(event(pause))
-            guard let reason else { return }
+            var next = next(after: end)
+            switch next {
+            case .pause, .rest: if !pause(for: next.pause) { next = .over(.ended) }
+            case .over: break
+            }
+            report(event(next.pause))
+            guard case .over(let reason) = next else { return }
             if let child = end?.child { finish(reason, afterGroupOf: child) } else { finish(reason) }
         }
 

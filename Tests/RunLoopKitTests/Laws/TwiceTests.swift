@@ -272,6 +272,16 @@ import Testing
             loop.run()
             return log.entries
         },
+        Case("end", "a supervised child that rests") { times in
+            let (loop, log) = (Loop(clock: VirtualClock()), Log<String>())
+            let supervised = Loop.SupervisedChild(on: loop, restarts: .onDemand) { throw CancellationError() }
+            supervised.start { supervised, event in
+                if case .notStarted = event { for _ in 0..<times { supervised.end(within: .zero) } }
+                if case .over(let reason) = event { log.add("\(reason)") }
+            }
+            loop.run()
+            return log.entries
+        },
         Case("end", "a connection") { times in
             let (loop, log, ends) = (Loop(clock: VirtualClock()), Log<String>(), Ends.sockets())
             let connection = try Loop.Connection(owning: ends.reader) { _, event in log.add("\(event)") }

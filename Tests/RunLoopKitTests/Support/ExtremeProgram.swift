@@ -263,8 +263,8 @@ final class ExtremeProgram {
         for _ in 0...dice(4) { _ = backoff.next(using: &random) }
         if isHeads { backoff.reset() }
         let supervised = Loop.SupervisedChild(
-            on: loop, backoff: backoff, settlingTime: isHeads ? duration : nil, quickEndLimit: 3,
-            quickEndPeriod: isHeads ? duration : nil
+            on: loop, backoff: backoff, restarts: isHeads ? .onFailure : .onDemand,
+            settlingTime: isHeads ? duration : nil, quickEndLimit: 3, quickEndPeriod: isHeads ? duration : nil
         ) { throw CancellationError() }
         supervised.start { _, _ in }
         if isHeads { supervised.restart(within: duration) }
