@@ -56,8 +56,9 @@ import Testing
             result,
             says: [
                 "RunLoopKit: The block (Program/main.swift:7) was refused, since \"worker\" has been stopped, or its "
-                    + "loop has ended: the block does not run. Hand it over before the stop, which runs what was "
-                    + "accepted; or where a stop may come first, by run or performCancellable, whose answer says it. "
+                    + "loop has ended: the block does not run, as the answer of the call (false, or nil) says. Hand it "
+                    + "over before the stop, which runs what was accepted and is due. Where a stop may come first, use "
+                    + "run, or performCancellable of a loop: their answers come without a report. "
                     + "(Reported only once.)\n"
             ])
     }

@@ -97,6 +97,10 @@ extension Loop {
         /// Two cases are easily overlooked. A task of an actor on the loop, or that prefers it, hands over such a job
         /// when the loop's end resumes it, as with ``Loop/Ended`` from a sleep. So does an actor with an `isolated
         /// deinit` that is released after the stop.
+        ///
+        /// An actor that refuses such calls by `guard thread.isCurrent`, as <doc:SwiftConcurrency#The-end> shows, has
+        /// made no mistake, but Swift does not tell the loop of that. Others hold their ``LoopThread``, and cancel and
+        /// await their tasks before it is stopped.
         case jobsOfEndedLoop(thread: String?)
         /// Rules from a snapshot do not fit the method that they have waited for, which was declared now; or a type
         /// that they name, which the engine has just learned of.
@@ -163,8 +167,9 @@ extension Loop {
                     + "before. Call it before the loop's thread is stopped, or do without it what is left then."
             case .refusedBlock(let block, let thread):
                 "The \(block) was refused, since \"\(thread)\" has been stopped, or its loop has ended: the block "
-                    + "does not run. Hand it over before the stop, which runs what was accepted; or where a stop may "
-                    + "come first, by run or performCancellable, whose answer says it."
+                    + "does not run, as the answer of the call (false, or nil) says. Hand it over before the stop, "
+                    + "which runs what was accepted and is due. Where a stop may come first, use run, or "
+                    + "performCancellable of a loop: their answers come without a report."
             case .refusedMessage(let port, let capacity):
                 "The \(port) refused a message, since as many wait as it has capacity for (\(capacity)). Where no "
                     + "message may be lost, send with send(whenRoom:); otherwise look at the result of trySend(_:)."
@@ -207,11 +212,9 @@ extension Loop {
                     + "await; or give the work to a LoopThread or to the main actor."
             case .jobsOfEndedLoop(let thread):
                 "Jobs of Swift concurrency were handed to a loop that has ended"
-                    + "\(thread.map { " (that of thread \"\($0.printable)\")" } ?? ""); they run on a thread of last "
-                    + "resort, not on the loop's. An actor on a loop has to hold its LoopThread, and is done before "
-                    + "that is stopped. One of its tasks that still waits for the loop when that ends, as in a sleep, "
-                    + "is resumed by the end, with Loop.Ended, and continues there: cancel and await such tasks before "
-                    + "the stop. An actor with an isolated deinit is to be released before the stop."
+                    + "\(thread.map { " (thread \"\($0.printable)\")" } ?? ""), and run on a thread of last resort. An "
+                    + "actor whose functions guard thread.isCurrent need do nothing. Otherwise cancel and await tasks, "
+                    + "which Loop.Ended resumes, and release actors, before the stop."
             case .rulesNotApplied(let fault): "The rules from a snapshot are not applied: \(fault)."
             }
         }
