@@ -124,6 +124,12 @@ import Testing
             ])
     }
 
+    @Test("Virtual time that lets the main actor settle is exact, on a busy machine, too")
+    func settles() throws {
+        let program = try run("settles")
+        #expect(program.status == 0 && program.lines == ["at rest", "busy"], "\(program.errors)")
+    }
+
     @Test("A detector's label of the main actor reads the state of an object of the main actor")
     func label() throws {
         let program = try run("label")

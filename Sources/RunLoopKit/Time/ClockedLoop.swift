@@ -14,6 +14,12 @@ protocol ClockedLoop: AnyObject {
     /// When the first timer of the default mode is due.
     var nextWakeUpTime: Int64? { get }
 
+    /// Whether a pass of the default mode would find something to do at once.
+    var hasWorkNow: Bool { get }
+
+    /// How many passes it has made.
+    var passCount: Int { get }
+
     /// Whether its thread may serve it: it runs the loop, or is about to, or is the calling one.
     var isServed: Bool { get }
 

@@ -204,6 +204,31 @@ public final class VirtualClock: @unchecked Sendable {
         }
     }
 
+    // MARK: Settling
+
+    /// The instant that `advance(by:)` reaches now.
+    func target(after nanoseconds: Int64) -> Int64 { lock.withLock { time(after: nanoseconds) } }
+
+    /// The first deadline after now and not after `target`: of a loop that sleeps, or of one of the calling thread.
+    func nextDeadline(through target: Int64) -> Int64? {
+        let (now, loops, asleep) = lock.withLock { (time, attached, sleepers.map(\.deadline)) }
+        let own = loops.compactMap { $0.loop() }.filter(\.isOnOwnThread).compactMap(\.nextWakeUpTime)
+        return (own + asleep).filter { $0 > now && $0 <= target }.min()
+    }
+
+    /// Whether a loop of the calling thread has something to do at once.
+    var hasWorkHere: Bool {
+        let loops = lock.withLock { attached }
+        return loops.compactMap { $0.loop() }.contains { $0.isOnOwnThread && $0.hasWorkNow }
+    }
+
+    /// The passes of the loops of other threads. What one has done before it sleeps is counted, for a caller that has
+    /// found it asleep.
+    var passesElsewhere: Int {
+        let loops = lock.withLock { attached }
+        return loops.compactMap { $0.loop() }.reduce(0) { $0 + ($1.isOnOwnThread ? 0 : $1.passCount) }
+    }
+
     /// The end of time is never reached: a deadline there never comes.
     private func time(after nanoseconds: Int64) -> Int64 {
         min(time.addingSaturating(nanoseconds), VirtualClock.never - 1)

@@ -365,6 +365,14 @@ case "child":
         }
     }
 
+case "settles":
+    try Loop.runMain {
+        for text in try await Settling.play(rounds: 50) { say("\(text)") }
+        say("at rest")
+        for text in try await Settling.playOnBusyMachine(rounds: 50) { say("\(text)") }
+        say("busy")
+    }
+
 case "inside":
     Loop.main.perform { Loop.runMain {} }
     Loop.main.run()

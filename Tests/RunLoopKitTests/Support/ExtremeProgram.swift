@@ -433,6 +433,7 @@ final class ExtremeProgram {
             }.value
         }
         try await useSequences(of: thread.loop)
+        try await settle()
         try useMonitor(on: thread)
         thread.stop()
         await Task.detached { thread.joinBlocking() }.value
@@ -459,6 +460,15 @@ final class ExtremeProgram {
             wait.cancel()
             await wait.value
         }
+    }
+
+    private func settle() async throws {
+        let clock = VirtualClock(isHeads ? .automatic : .manual, startingAt: instant)
+        let thread = try LoopThread(clock: clock)
+        for _ in 0..<3 { thread.perform(after: duration) {} }
+        for _ in 0..<3 { await clock.advanceAndSettle(by: duration) }
+        thread.stop()
+        await Task.detached { thread.joinBlocking() }.value
     }
 
     private func useMonitor(on thread: LoopThread) throws {

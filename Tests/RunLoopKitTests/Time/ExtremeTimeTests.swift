@@ -83,7 +83,7 @@ import Testing
             "LoopThreadPool": 3,
             "MainActorHandlers": 5, "MainActorLimiters": 9, "MethodLimiting": 3, "PacedQueue": 1, "PostingBlocks": 1,
             "Quota": 2, "QuotaWindow": 1,
-            "RateLimitState": 5, "Limiter": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 3,
+            "RateLimitState": 5, "Limiter": 1, "Settling": 1, "Spinning": 1, "StallMonitor": 1, "SupervisedChild": 3,
             "Throttle": 3,
             "AnyMethodRule": 1, "LimitedMethod": 3, "Ticks": 2, "Timer": 4,
             "TimerSettings": 3, "VirtualClock": 2, "WaitingForALoop": 2,

@@ -82,6 +82,12 @@ extension Loop {
     /// Whether a job waits that a run in this mode would run.
     func hasJobOfMainQueue(in mode: ModeState) -> Bool { servesMainQueue(in: mode) && own.mainQueue!.isReady }
 
+    /// Whether a job waits that the present run would run. On the main thread.
+    var hasJobOfMainQueue: Bool {
+        guard let mode = currentMode, let state = lock.withLock({ existingState(for: mode) }) else { return false }
+        return hasJobOfMainQueue(in: state)
+    }
+
     /// Handles an edge of the queue's eventfd: whether the queue is ready to be drained in this mode. With `takes`,
     /// consumes the readiness, for a caller that drains the queue now.
     func hasMainQueueEdge(in mode: ModeState, takes: Bool) -> Bool {

@@ -15,6 +15,10 @@ extension Loop: ClockedLoop {
         }
     }
 
+    var hasWorkNow: Bool { hasWorkNow(in: .default) }
+
+    var passCount: Int { tally.passes.load(ordering: .relaxed) }
+
     // A `LoopThread`'s is about to run, or has ended.
     var isServed: Bool { isOnOwnThread || isOfLoopThread || isInRun }
 
