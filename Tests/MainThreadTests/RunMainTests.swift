@@ -62,7 +62,7 @@ import Testing
         #expect(program.lines.first?.contains(text) == true)
     }
 
-    @Test("A body that heeds no stop is told by the second one")
+    @Test("A body that heeds no stop is told by another one, two seconds later")
     func secondStop() throws {
         let program = try run("second stop")
         #expect(program.status == 0 && program.lines.count == 3)

@@ -189,7 +189,9 @@ case "second stop":
             await Task.detached { isReported.wait() }.value
         } onCancel: {
             say("cancelled")
+            // That of a user in a hurry is not reported.
             stops.signal()
+            Loop.main.perform(after: .milliseconds(2001)) { stops.signal() }
         }
     }
     say("returned")

@@ -24,8 +24,8 @@ extension Loop {
     ///   itself. Begin hosting and run the host in a synchronous `main`.
     /// - *A stop:* ``Loop/stop()`` cancels the task of `body`, and the loop runs until `body` returns. What the body
     ///   awaits then throws `CancellationError`; it awaits its clean-up in a task of its own,
-    ///   `try await Task { … }.value`. A detached task that it awaits does not hear of the stop: a second one is then
-    ///   reported, ``Loop/Mistake/mainBodyGoesOn``. See <doc:SwiftConcurrency#An-async-main>.
+    ///   `try await Task { … }.value`. A detached task that it awaits does not hear of the stop: another stop, two
+    ///   seconds later, is then reported, ``Loop/Mistake/mainBodyGoesOn``. See <doc:SwiftConcurrency#An-async-main>.
     /// - *A body that returns at once,* and leaves timers or sources that it has added, has forgotten to wait for them:
     ///   ``Loop/Mistake/mainBodyEndsAtOnce(items:)``.
     /// - *Nested runs:* `body` begins in the first pass of the loop. If a handler runs the loop nested when `body`
@@ -58,6 +58,7 @@ extension Loop {
                 program.end(.failure(error))
             }
         }
+        var firstStop: Instant?
         while true {
             let reason = main.run(.default) { program.result != nil }
             if let result = program.result {
@@ -73,7 +74,11 @@ extension Loop {
                         : "RunLoopKit: Loop.runMain cannot serve the main actor in a child that another thread than "
                             + "the initial one forked. Fork on the initial thread, or give the work to a LoopThread.")
             }
-            if task.isCancelled { Mistakes.shared.report(.mainBodyGoesOn) }
+            // Twice is what a user in a hurry presses, and a clean-up takes a moment.
+            if let firstStop, firstStop.duration(to: main.now) >= .seconds(2) {
+                Mistakes.shared.report(.mainBodyGoesOn)
+            }
+            firstStop = firstStop ?? main.now
             task.cancel()
         }
     }

@@ -27,8 +27,8 @@ extension Loop {
         /// The body of ``Loop/runMain(_:)`` has returned in the main loop's first pass, and has left these, which it
         /// had added to ``Loop/main``: nothing runs that any more.
         case mainBodyEndsAtOnce(items: [String])
-        /// ``Loop/main`` was stopped for the second time, and the body of ``Loop/runMain(_:)`` has not returned. The
-        /// first stop has cancelled its task, and what the body awaits does not heed that.
+        /// ``Loop/main`` was stopped again, and for two seconds the body of ``Loop/runMain(_:)`` has not returned. The
+        /// first stop has cancelled its task, and what the body awaits does not heed that; or it cleans up.
         case mainBodyGoesOn
         /// A loop was run in ``Loop/Mode/common``, in which no loop can run: `run` returned `finished`.
         case runInCommonModes
@@ -144,9 +144,10 @@ extension Loop {
                     + "\(items.joined(separator: ", ")). Await in the body what the program waits for; or set it up "
                     + "outside of runMain, and call Loop.main.run()."
             case .mainBodyGoesOn:
-                "Loop.main was stopped again, and the body of Loop.runMain has not returned. The first stop has "
-                    + "cancelled the body's task: a detached task that it awaits does not hear of that, nor does a "
-                    + "continuation. Await a child task; or use withTaskCancellationHandler."
+                "Loop.main was stopped again, and the body of Loop.runMain has not returned. Unless it cleans up, it "
+                    + "does not heed the first stop, which has cancelled its task: a detached task that it awaits "
+                    + "does not hear of that, nor does a continuation. Await a child task; or use "
+                    + "withTaskCancellationHandler."
             case .runInCommonModes:
                 "A loop cannot run in the mode 'common', which stands for a set of modes; run returned 'finished'. Run "
                     + "in one of them, such as 'default'."
