@@ -23,8 +23,8 @@ extension Loop {
     ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
     /// - *Success:* an exit with 0 is final, if `restarts` is ``Restart/onFailure``.
     /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
-    ///   started, are the last. With a `quickEndPeriod` too, so many ends in any such period are the last, however long
-    ///   each child has run.
+    ///   started, are the last. With a `quickEndPeriod`, instead, so many ends in any such period are, however long each
+    ///   child has run.
     /// - *Others in a child's group,* such as what a shell has started, are ended when it has ended by itself, before
     ///   ``Event/ended(_:restartsAfter:)`` is reported, and before another child starts: see `othersGrace`.
     /// - *A restart on purpose:* ``restart(within:)``. With ``Restart/onDemand`` there is no other.
@@ -210,9 +210,12 @@ extension Loop {
         /// child, it is of that child; if the closure throws, it has failed, and the pause that is reported, or the
         /// rest, holds.
         ///
+        /// - *Over,* as after it gave up, it starts no other child: make another ``SupervisedChild``.
+        /// - *Earlier ends* in a `quickEndPeriod` still count. As a call ends the pause, they come closer together.
+        ///
         /// - Parameter grace: How long to wait before SIGKILL. Zero or less: it follows SIGTERM at once.
-        /// - Returns: Whether another child will be started, unless that fails. False before ``start(_:)``, and after
-        ///   ``end(within:)``.
+        /// - Returns: Whether another child will be started, unless that fails. False before ``start(_:)``, after
+        ///   ``end(within:)``, and once it is over.
         @discardableResult
         public func restart(within grace: Duration) -> Bool {
             let (isAccepted, child, timer) = lock.withLock { () -> (Bool, ChildProcess?, Timer?) in
