@@ -359,9 +359,12 @@ extension Loop {
         func receiveLast(while isHere: () -> Bool) {
             guard isHere(), itemLock.withLock({ handler != nil }) else { return }
             requireActor(on: .current)
+            if let event = change({ $0.serveConnecting() }) { _ = call(event) }
             stateLock.withLock { state.beginLastReads() }
             var (hasRead, hasReadAll) = (true, false)
             while isHere(), hasRead, !hasReadAll, stateLock.withLock({ state.hasLastReads }) {
+                // A handler may have set another one.
+                requireActor(on: .current)
                 hasRead = false
                 if let event = receive(ifReadable: true, &hasRead, &hasReadAll) { _ = call(event) }
                 if hasRead { _ = change { $0.settle(hasRead: true, hasReadAll: hasReadAll) } }

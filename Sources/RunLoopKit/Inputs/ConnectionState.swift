@@ -179,12 +179,19 @@ struct ConnectionState {
         }
     }
 
+    /// The connection may be made, although the loop has not come around to that yet.
+    mutating func serveConnecting() -> Loop.Connection.Event? {
+        guard isConnecting, let descriptor else { return nil }
+        return System.openReadiness(of: descriptor.number, for: .write)?.isEmpty == false ? serveSending() : nil
+    }
+
     /// The period of `finishSending(within:)` is over: from now on, only what has arrived is received. A Unix socket
     /// accepts no more, so that nothing that it has accepted is lost.
     mutating func beginLastReads() {
         guard let descriptor, reads, !isEnding, !readsBeforeEnd else { return }
         if System.hasPeerFinished(descriptor.number) {
-            lastReads = .all
+            // Another process may open a named pipe again. The last read finds the end.
+            lastReads = stream.isSocket ? .all : .bytes(max(0, Int(System.unreadBytes(in: descriptor.number))) + 1)
         } else if stream.isSocket, System.stopPeer(of: descriptor.number) {
             (hasStoppedPeer, lastReads) = (true, .all)
         } else {

@@ -193,7 +193,8 @@ extension Loop {
         /// Closing the socket at once would reset them, though their peers may have sent something. Two kinds of
         /// connections are reset nevertheless:
         ///
-        /// - *While* ``isAccepting`` *is false,* as in a server that has as many as it takes: those that wait.
+        /// - *While* ``isAccepting`` *is false,* as in a server that has as many as it takes, or without a handler: those
+        ///   that wait.
         /// - *Without a descriptor or memory:* those that are left when the kernel refuses one. This is reported as
         ///   ``Loop/Mistake/resetConnections(listener:error:)``. A handler that closes each connection takes only one
         ///   descriptor for all.
@@ -218,7 +219,7 @@ extension Loop {
                 _ = accept()
             }
             // Without a descriptor, the kernel refuses a connection although none waits.
-            let isLeft = itemLock.withLock { socket.map { System.isReadable($0.number) } ?? false }
+            let isLeft = itemLock.withLock { socket.map { System.mayBeReadable($0.number) } ?? false }
             return isLeft ? refusal : nil
         }
 

@@ -1,16 +1,9 @@
+import Foundation
 import LoopTestSupport
 import TestSupport
 import Testing
 
 @testable import RunLoopKit
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Android)
-    import Android
-#endif
 
 /// What lies in the kernel when the period of a connection that receives on is over. See `ConnectionFinishTests`.
 @Suite(.timeBound) struct ConnectionLastBytesTests {
@@ -212,6 +205,44 @@ import Testing
         connection.finishSending(within: .zero)
         #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
         #expect(log.entries == ["a", "b", "part", "the end, 0 bytes are lost"])
+    }
+
+    @Test("A client that was connected by the end of the period receives, though no pass has noticed it")
+    func connectedUnnoticed() throws {
+        let (loop, _) = Loop.inVirtualTime()
+        let (log, servers) = (Log<Loop.Connection.Event>(), Log<Loop.Connection>())
+        let listener = try Loop.Listener(.unix("\0last-bytes-\(getpid())")) { _, server in servers.add(server) }
+        let client = try Loop.Connection(connectingTo: .unix("\0last-bytes-\(getpid())")) { log.add($1) }
+        listener.end()
+        defer { for server in servers.entries { server.invalidate() } }
+        #expect(servers.entries.first?.send("hello") == true && client.unreadByteCount == 5)
+        loop.add(client)
+        #expect(client.finishSending(within: .zero))
+        #expect(loop.run(mode: .default, for: .seconds(100)) == .finished)
+        #expect(log.entries.prefix(2) == [.connected, .received(Array("hello".utf8))])
+        #expect(log.entries.count == 3 && client.ignoredByteCount == 0)
+    }
+
+    @Test("A named pipe that is opened again does not hold up the end")
+    func reopenedPipe() throws {
+        let path = "\(NSTemporaryDirectory())/last-bytes-\(getpid())"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { Glibc.unlink(path) }
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writers = Log<Int32>()
+        @Sendable func write() {
+            if writers.entries.count < 100 { writers.add(open(path, O_WRONLY | O_CLOEXEC)) }
+            #expect(Glibc.write(writers.entries.last!, "0123456789", 10) == 10)
+        }
+        write()
+        close(writers.entries[0])
+        defer { for writer in writers.entries.dropFirst() { close(writer) } }
+        let (loop, _) = Loop.inVirtualTime()
+        let connection = try Loop.Connection(owning: reader) { _, event in if case .received = event { write() } }
+        loop.add(connection)
+        #expect(connection.finishSending(within: .zero))
+        #expect(loop.run(mode: .default, for: .seconds(1)) == .finished)
+        #expect(writers.entries.count < 5)
     }
 
     @Test("What the kernel does not count is read once")
