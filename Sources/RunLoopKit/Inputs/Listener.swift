@@ -193,8 +193,8 @@ extension Loop {
         /// Closing the socket at once would reset them, though their peers may have sent something. Two kinds of
         /// connections are reset nevertheless:
         ///
-        /// - *While* ``isAccepting`` *is false,* as in a server that has as many as it takes, or without a handler: those
-        ///   that wait.
+        /// - *While* ``isAccepting`` *is false,* as in a server that has as many as it takes, or without a handler:
+        ///   those that wait.
         /// - *Without a descriptor or memory:* those that are left when the kernel refuses one. This is reported as
         ///   ``Loop/Mistake/resetConnections(listener:error:)``. A handler that closes each connection takes only one
         ///   descriptor for all.
