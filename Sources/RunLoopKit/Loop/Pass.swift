@@ -265,13 +265,20 @@ extension Loop {
     @inline(__always)
     private func performOnce(_ source: any Source1, _ report: Report, of run: Run) -> Int {
         guard source.isValid else {
-            takeOutInvalid(source, from: run.mode)
+            stopWatching(source, in: run.mode)
             return 0
         }
         return callOut(Callout(.source1, source, cause: source.takeCause())) {
             source.requireActor(on: self)
             return loopIsCallingOutToASource1(source, report, run.mode)
         }
+    }
+
+    /// The thread that has invalidated a source is about to take it out, and then notifies it: not the loop, since the
+    /// source has left when `invalidate()` returns.
+    @inline(never)
+    private func stopWatching(_ source: any Source1, in mode: ModeState) {
+        lock.withLock { mode.stopWatching(source) }
     }
 
     /// Makes the calls that were due when the first one began, as far as they still are, and a budget leaves time.

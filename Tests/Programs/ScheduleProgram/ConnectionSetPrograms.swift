@@ -13,6 +13,7 @@
     let connectionSetPrograms: [Program] = [
         Program("a set of connections: an insertion against an end") { play in play.insertsAgainstAnEnd() },
         Program("a set of connections: the last close against an end") { play in play.closesAgainstAnEnd() },
+        Program("a set of connections: an invalidation against bytes") { play in play.leavesBeforeInvalidateReturns() },
         Program("a set of connections: two leave together") { play in play.leaveTogether() },
         Program("a set of connections: an insertion against an invalidation") { play in
             play.insertsAgainstAnInvalidation()
@@ -20,6 +21,28 @@
     ]
 
     extension Play {
+        /// The loop finds the connection ready, and invalid.
+        fileprivate func leavesBeforeInvalidateReturns() {
+            keepsDescriptors()
+            thread { [self] in
+                let ends = ConnectionEnds()
+                let loop = Loop.current
+                let connections = Loop.ConnectionSet()
+                let events = ConnectionEvents(self, capture())
+                let connection = try! Loop.Connection(owning: ends.mine) { events.note($1) }
+                loop.add(connection, in: .default)
+                connections.insert(connection)
+                ends.write()
+                let caller = start { [self] in
+                    connection.invalidate()
+                    require(connections.isEmpty, "The connection is still in the set.")
+                }
+                _ = loop.run(mode: .default, for: .seconds(1000))
+                System.join(caller)
+                _ = clinux_close(ends.peers)
+            }
+        }
+
         /// A connection is inserted while another thread ends the set, which has one already.
         fileprivate func insertsAgainstAnEnd() {
             keepsDescriptors()

@@ -143,12 +143,12 @@ extension Loop {
         lock.withLock { takeOutWhileLocked(item, from: modes) }
     }
 
-    /// Takes an item out of a mode that another thread has invalidated, and is about to take out. Meanwhile it would be
-    /// ready again and again, as in `ModeState.updateWatches(of:)`.
+    /// Takes a timer out of a mode that another thread has invalidated, and is about to take out. Meanwhile it would be
+    /// due again and again, as in `ModeState.updateWatches(of:)`.
     @inline(never)
-    func takeOutInvalid(_ item: Item, from mode: ModeState) {
-        Lock.assertNoneHeld()
-        for mode in takeOut(item, from: ModeList(mode, nil, [])) { item.notifyLeft(mode, of: self) }
+    func takeOutInvalid(_ timer: Timer, from mode: ModeState) {
+        // A timer is not notified.
+        _ = takeOut(timer, from: ModeList(mode, nil, []))
     }
 
     // The rest is called with the lock held.

@@ -153,8 +153,7 @@ extension Loop {
         ///   still runs. To know that none does, invalidate the item on the loop's thread, or join the ``LoopThread``.
         /// - The calling thread releases what the handlers captured, before this returns. If a handler runs at that
         ///   moment, the loop's thread does so when it returns.
-        /// - If another thread adds the item at the same time, or its loop ends or finds it ready, that thread may
-        ///   release them.
+        /// - If another thread adds the item at the same time, or its loop ends, that thread may release them.
         ///
         /// CF: `CFRunLoopSourceInvalidate` and the like.
         public final func invalidate() {

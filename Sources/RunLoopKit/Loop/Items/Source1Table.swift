@@ -9,7 +9,7 @@ final class Source1Table {
     /// What belongs to the source with the same index in `sources`.
     private struct Slot: BitwiseCopyable {
         var generation: UInt32 = 0
-        /// Whether the source has a handler, as its mode knows: only then it is watched.
+        /// Whether the source has a handler, and is valid, as its mode knows: only then it is watched.
         var isWatched = true
         /// `Source1.knowsTurn`.
         var knowsTurn = false
@@ -91,6 +91,12 @@ final class Source1Table {
 
     /// A source in the table has got a handler.
     func beginWatching(_ source: Loop.Item) { if let index = slot(of: source) { slots[index].isWatched = true } }
+
+    /// Returns whether the source is in the table, and was to be watched.
+    func stopWatching(_ source: Loop.Item) -> Bool {
+        guard let index = slot(of: source) else { return false }
+        return exchange(&slots[index].isWatched, with: false)
+    }
 
     /// The token of a source in the table.
     func token(of source: Loop.Item) -> UInt64? { slot(of: source).map(token(of:)) }

@@ -347,6 +347,13 @@ final class ModeState {
         watchesChanged(of: source, areWatched: true)
     }
 
+    /// Stops watching an invalid source, if it is in the mode, for the same reason.
+    func stopWatching(_ source: any Source1) {
+        assertLocked()
+        guard source1s.stopWatching(source), isOpen else { return }
+        for watch in source.watches { poller?.remove(watch) }
+    }
+
     func remove(_ source: any Source1) {
         assertLocked()
         let isWatched = source1s.remove(source)
