@@ -212,11 +212,12 @@ extension Loop {
         /// - Returns: Why the kernel has refused those that still wait.
         private func acceptAll() -> LoopError? {
             var refusal: LoopError?
-            let accept = { self.accept(atMost: self.longestQueue, evenPaused: true) { refusal = $0 } }
             if let loop = firstPlace?.loop, loop.isOnOwnThread {
-                _ = ThreadLoops.current.running(loop, accept)
+                _ = ThreadLoops.current.running(loop) {
+                    accept(atMost: longestQueue, evenPaused: true, refusal: &refusal)
+                }
             } else {
-                _ = accept()
+                _ = accept(atMost: longestQueue, evenPaused: true, refusal: &refusal)
             }
             // Without a descriptor, the kernel refuses a connection although none waits.
             let isLeft = itemLock.withLock { socket.map { System.mayBeReadable($0.number) } ?? false }
@@ -228,9 +229,9 @@ extension Loop {
         /// - Parameters:
         ///   - mode: That of the pass. If the handler removes the listener from it, the rest waits: another loop may
         ///     have the listener then, and call the handler on its own thread.
-        ///   - refused: Called with the error if the kernel refuses a connection.
+        ///   - refusal: The error if the kernel refuses a connection.
         private func accept(
-            atMost limit: Int, in mode: ModeState? = nil, evenPaused: Bool = false, _ refused: (LoopError) -> Void
+            atMost limit: Int, in mode: ModeState? = nil, evenPaused: Bool = false, refusal: inout LoopError?
         ) -> Int {
             var count = 0
             for _ in 0..<limit {
@@ -247,7 +248,7 @@ extension Loop {
                 case .failedConnection: break
                 case .nothing: return count
                 case .refused(let error):
-                    refused(error)
+                    refusal = error
                     return count
                 }
             }
@@ -304,7 +305,11 @@ extension Loop {
         }
 
         func perform(_ report: Report, in mode: ModeState) -> Int {
-            holds(report) && accept(atMost: Self.connectionsPerPass, in: mode, beginPause) > 0 ? 1 : 0
+            guard holds(report) else { return 0 }
+            var refusal: LoopError?
+            let count = accept(atMost: Self.connectionsPerPass, in: mode, refusal: &refusal)
+            if let refusal { beginPause(refusal) }
+            return count > 0 ? 1 : 0
         }
 
         // MARK: Item
