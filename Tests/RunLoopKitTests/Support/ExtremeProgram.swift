@@ -42,7 +42,7 @@ final class ExtremeProgram {
     private var isHeads: Bool { dice(2) == 0 }
     private var number: Int64 { Self.numbers[dice(Self.numbers.count)] }
     private var instant: Loop.Instant { Loop.Instant(nanoseconds: number) }
-    private var duration: Duration { Self.durations[dice(Self.durations.count)] }
+    var duration: Duration { Self.durations[dice(Self.durations.count)] }
     private var timeBase: Loop.TimeBase { [.suspending, .continuous, .wallClock][dice(3)] }
     private var edges: RateLimitEdges { RateLimitEdges(rawValue: UInt8(1 + dice(3))) }
     private var release: RateLimitRelease { isHeads ? .discard : .flush }
@@ -469,35 +469,5 @@ final class ExtremeProgram {
         for _ in 0..<3 { await clock.advanceAndSettle(by: duration) }
         thread.stop()
         await Task.detached { thread.joinBlocking() }.value
-    }
-
-    private func useMonitor(on thread: LoopThread) throws {
-        let thresholds = [duration, duration, .nanoseconds(1)]
-        let monitor = try StallMonitor(thresholds: thresholds, signal: nil) { _ = $0.description }
-        monitor.watch(thread)
-        for _ in 0..<3 { try thread.performAndWait { _ = System.monotonicNanoseconds() } }
-        let metrics = monitor.metrics(of: thread.loop)
-        for percent in [-Double.infinity, -1, 0, 1e-300, 100, 1e300, .infinity, .nan] {
-            _ = metrics?.passes.percentile(percent)
-            var own = DurationHistogram()
-            own.record(duration)
-            own.record(duration)
-            _ = own.percentile(percent)
-        }
-        _ = metrics.map { $0.since($0).description }
-        try lookAtStalls(of: thread)
-    }
-
-    /// Without a short threshold, and on this thread, so that each look is made before the program ends.
-    private func lookAtStalls(of thread: LoopThread) throws {
-        for threshold in [max(1, duration.wholeNanoseconds), .max] {
-            let rules = StallRules(
-                thresholds: [threshold], isTraced: { false }, prepareThread: {}, takeBacktrace: { _ in nil })
-            let watcher = StallWatcher(rules, now: { System.monotonicNanoseconds() }, handler: { _ = $0.description })
-            _ = watcher.watch(thread.loop, name: "extreme")
-            try thread.performAndWait { _ = watcher.check(at: System.monotonicNanoseconds()) }
-            _ = watcher.check(at: System.monotonicNanoseconds())
-            watcher.unwatchAll()
-        }
     }
 }
