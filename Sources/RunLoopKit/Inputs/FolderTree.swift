@@ -369,7 +369,8 @@ struct FolderTree {
     private static func resolved(
         _ path: Path, _ watch: FolderWatch, _ inotify: Descriptor, _ kinds: FolderNoticeKinds
     ) -> Path {
-        let path = path.last == slash && path.count > 1 ? Path(path.dropLast()) : path
+        var path = path
+        while path.last == slash, path.count > 1 { path.removeLast() }
         guard let resolved = System.resolved(path + [0]) else { return path }
         do throws(LoopError) {
             let other = try addRootWatch(to: inotify, resolved + [0], kinds)

@@ -23,8 +23,8 @@ extension Loop {
     ///   be started. A child that has run for `settlingTime` has settled: the next pause is the first one again.
     /// - *Success:* an exit with 0 is final, if `restarts` is ``Restart/onFailure``.
     /// - *Giving up:* with a `quickEndLimit`, so many ends in a row of children that have not settled, or could not be
-    ///   started, are the last. With a `quickEndPeriod` so many ends in any such period are, instead, however long
-    ///   each child has run.
+    ///   started, are the last. A `quickEndPeriod` replaces this rule: so many ends in any such period are the last,
+    ///   however long each child has run.
     /// - *Others in a child's group,* such as what a shell has started, are ended when it has ended by itself, before
     ///   ``Event/ended(_:restartsAfter:)`` is reported, and before another child starts: see `othersGrace`.
     /// - *A restart on purpose:* ``restart(within:)``. With ``Restart/onDemand`` there is no other.
